@@ -1,0 +1,48 @@
+# `make help` lists the targets. Needs python3 (3.11 or newer) and make; everything else goes into .venv.
+
+PYTHON ?= $(shell command -v python3.11 2>/dev/null || command -v python3 2>/dev/null || echo python3)
+# Processes for pytest: `make test WORKERS=2` starts two; 0 runs the tests in one process.
+WORKERS ?= 0
+PYTEST_ARGS ?=
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+# Compiled programs are kept between runs, inside this tree, so that a second run starts sooner.
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+# An active virtual environment or a foreign PYTHONPATH must not leak into this one.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: $(STAMP) ## create .venv with the exact versions of requirements.lock
+
+$(STAMP): requirements.lock pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tutelage needs Python 3.11 or newer, and '$(PYTHON)' is older or missing: install it, or name another with 'make setup PYTHON=...'." >&2; exit 1; }
+	"$(PYTHON)" -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+demo: setup ## train a small agent and show what it learned
+	$(BIN)/python examples/demo.py
+
+lint: setup ## check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+
+test: lint ## lint, then run the tests
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+bench: setup ## measure steps per second beside minimax-lib
+	$(BIN)/python benchmarks/run.py
+
+clean: ## remove everything that make has made
+	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist benchmarks/.venv-* benchmarks/results.json
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info
