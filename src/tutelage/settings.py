@@ -1,0 +1,203 @@
+"""Every setting of a run as typed, documented data. Imports neither JAX nor anything slow, so that help is instant.
+
+A setting that contradicts itself is refused here, where it is built; nothing fails later inside a compiled step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .errors import require
+
+ScoreName = Literal[
+    "entropy",
+    "min-margin",
+    "least-confidence",
+    "td-error",
+    "gae",
+    "l1-value-loss",
+    "pvl",
+    "maxmc",
+    "maxmc-undiscounted",
+    "maxmc-initial",
+    "learnability",
+]
+
+
+def option(default: Any, help: str) -> Any:
+    """A field with a default and a sentence for the help page."""
+    return field(default=default, metadata={"help": help})
+
+
+def _share(name: str, value: float) -> None:
+    require(0.0 <= value <= 1.0, f"{name} is {value}; it is a probability, so give a number from 0 to 1.")
+
+
+def _positive(name: str, value: float) -> None:
+    require(value > 0, f"{name} is {value}; give a number greater than 0.")
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The student's network (thesis, appendix B: maze student)."""
+
+    filters: int = option(16, "filters of the 3x3 convolution over the view")
+    direction: int = option(5, "size of the direction's embedding")
+    core: Literal["lstm", "gru", "none"] = option("lstm", "recurrent layer; 'none' has no memory")
+    width: int = option(256, "units of the recurrent layer (of a dense layer where core is 'none')")
+    head: int = option(32, "hidden units of the policy head and of the value head")
+
+    def __post_init__(self) -> None:
+        for name in ("filters", "direction", "width", "head"):
+            _positive(f"network.{name}", getattr(self, name))
+
+
+@dataclass(frozen=True)
+class PPOSettings:
+    """Proximal policy optimisation (thesis, section 2.2 and appendix B)."""
+
+    discount: float = option(0.995, "discount of future rewards")
+    gae_lambda: float = option(0.95, "decay of generalised advantage estimation")
+    epochs: int = option(5, "passes over each rollout")
+    minibatches: int = option(1, "minibatches a pass; whole trajectories when the student is recurrent")
+    clip: float = option(0.2, "clip range of the probability ratio and, if clipped, of the value")
+    value_clip: bool = option(True, "clip the value's change as well")
+    value_coef: float = option(0.5, "weight of the value loss")
+    huber: float = option(0.0, "threshold of a Huber value loss; 0 means squared error")
+    entropy_coef: float = option(0.0, "weight of the entropy bonus")
+    learning_rate: float = option(1e-4, "Adam's step size")
+    anneal: bool = option(False, "let the learning rate fall linearly to 0 at the end of the run")
+    adam_epsilon: float = option(1e-5, "Adam's epsilon")
+    max_grad_norm: float = option(0.5, "clip the gradient to this global norm")
+    normalise_returns: bool = option(False, "learn values in units of the running deviation of returns")
+
+    def __post_init__(self) -> None:
+        _share("ppo.discount", self.discount)
+        _share("ppo.gae_lambda", self.gae_lambda)
+        for name in ("epochs", "minibatches", "clip", "learning_rate", "adam_epsilon", "max_grad_norm"):
+            _positive(f"ppo.{name}", getattr(self, name))
+        for name in ("value_coef", "entropy_coef", "huber"):
+            require(getattr(self, name) >= 0, f"ppo.{name} is {getattr(self, name)}; give 0 or more.")
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """The level buffer and when to replay from it (thesis, Algorithms 1 and 2)."""
+
+    rate: float = option(0.5, "probability of replaying instead of playing new levels")
+    schedule: Literal["fixed", "proportional"] = option(
+        "fixed", "'proportional' replays in the share of a finite training set already seen, and ignores rate"
+    )
+    capacity: int = option(4000, "levels the buffer holds")
+    min_fill: float = option(0.5, "share of the buffer that must be filled before replay starts")
+    score: ScoreName = option("pvl", "what makes a level worth replaying")
+    prioritisation: Literal["rank", "proportional", "greedy", "uniform"] = option("rank", "from scores to weights")
+    temperature: float = option(0.3, "low: the best levels only; high: close to uniform")
+    staleness: float = option(0.3, "share of replay given to levels that were not played for long")
+    duplicates: bool = option(False, "keep equal levels apart instead of treating them as one")
+
+    def __post_init__(self) -> None:
+        _share("replay.rate", self.rate)
+        _share("replay.min_fill", self.min_fill)
+        _share("replay.staleness", self.staleness)
+        _positive("replay.capacity", self.capacity)
+        _positive("replay.temperature", self.temperature)
+
+
+@dataclass(frozen=True)
+class EvolveSettings:
+    """Editing of replayed levels (thesis, chapter 5)."""
+
+    criterion: Literal["hard", "batch"] = option(
+        "hard", "'hard' edits the replayed levels with the highest score minus return; 'batch' edits all of them"
+    )
+    parents: int = option(1, "how many levels the hard criterion picks; each is edited equally often")
+    edits: int = option(5, "changes made to each level")
+    rate: float = option(1.0, "probability of editing after a replay")
+    editor: Literal["random", "none"] = option("random", "'none' is the ablation: new random levels instead of edits")
+    start: Literal["empty", "random"] = option("empty", "where levels come from that are not edited")
+
+    def __post_init__(self) -> None:
+        _share("evolve.rate", self.rate)
+        _positive("evolve.parents", self.parents)
+        require(self.edits >= 1, f"evolve.edits is {self.edits}; an edited level needs at least 1 change.")
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """The shape of a run. One iteration proposes a batch of levels, plays it, and perhaps learns from it."""
+
+    seed: int = option(0, "everything random comes from this")
+    steps: int = option(250_000_000, "environment steps of the whole run, on all levels of all students")
+    levels: int = option(32, "levels a student plays at once")
+    rollout: int = option(256, "steps on each level in an iteration")
+    log_every: int = option(10, "iterations between two lines of metrics")
+    evaluate_every: int = option(250, "iterations between two held-out evaluations; 0 for none but the last")
+    checkpoint_every: int = option(250, "iterations between two checkpoints")
+    suite: str = option("validation-3", "the held-out suite to watch while training")
+    episodes: int = option(10, "episodes on each level of that suite")
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "levels", "rollout", "log_every", "checkpoint_every", "episodes"):
+            _positive(f"train.{name}", getattr(self, name))
+        for name in ("evaluate_every", "seed"):
+            require(getattr(self, name) >= 0, f"train.{name} is {getattr(self, name)}; give 0 or more.")
+
+
+@dataclass(frozen=True)
+class DRSettings:
+    """Domain randomisation has nothing to set."""
+
+
+@dataclass(frozen=True)
+class PLRSettings:
+    """PLR and robust PLR."""
+
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+
+
+@dataclass(frozen=True)
+class AccelSettings:
+    """ACCEL."""
+
+    replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(rate=0.8))
+    evolve: EvolveSettings = field(default_factory=EvolveSettings)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that determines a run. ``env`` and ``curriculum`` have the types that the environment and method ask for."""
+
+    environment: str
+    method: str
+    env: Any
+    network: NetworkSettings
+    ppo: PPOSettings
+    curriculum: Any
+    train: TrainSettings
+
+    def __post_init__(self) -> None:
+        train, ppo = self.train, self.ppo
+        trajectories = self.network.core != "none"
+        unit, count = ("levels", train.levels) if trajectories else ("transitions", train.levels * train.rollout)
+        require(
+            count % ppo.minibatches == 0,
+            f"ppo.minibatches is {ppo.minibatches}, which does not divide the {count} {unit} of a batch"
+            f"{' (a recurrent student learns from whole trajectories)' if trajectories else ''}; "
+            f"choose a divisor of {count}, or change train.levels.",
+        )
+        replay = getattr(self.curriculum, "replay", None)
+        if replay is not None:
+            require(
+                replay.capacity >= train.levels,
+                f"replay.capacity is {replay.capacity}, smaller than the {train.levels} levels of one batch; "
+                f"give at least {train.levels}.",
+            )
+        evolve = getattr(self.curriculum, "evolve", None)
+        if evolve is not None and evolve.criterion == "hard":
+            require(
+                train.levels % evolve.parents == 0,
+                f"evolve.parents is {evolve.parents}, which does not divide the {train.levels} levels of a batch; "
+                f"choose a divisor of {train.levels}.",
+            )
