@@ -1,0 +1,1 @@
+"""Environments, each in a room of its own."""

@@ -1,0 +1,96 @@
+"""What an environment must offer: to be played (``Environment``), taught (``LevelSpace``) and tested (``Task``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+from jaxtyping import Array, PRNGKeyArray
+
+from ..types import Level, Metrics, Observation, State, TimeStep
+
+
+class Discrete(NamedTuple):
+    """One of ``n`` actions."""
+
+    n: int
+
+
+class Environment(Protocol):
+    """One level, no batch: ``vmap`` makes the batch. Pure, and a frozen dataclass, so that equal ones compile once."""
+
+    @property
+    def action_space(self) -> Discrete: ...
+
+    def reset(self, key: PRNGKeyArray, level: Level) -> tuple[State, Observation]:
+        """Start an episode on a level."""
+        ...
+
+    def step(self, key: PRNGKeyArray, state: State, action: Array) -> tuple[State, TimeStep]:
+        """Play one action. Never starts a new episode by itself: who collects does that."""
+        ...
+
+
+@runtime_checkable
+class LevelSpace(Protocol):
+    """What a teacher may do to levels."""
+
+    def sample(self, key: PRNGKeyArray) -> Level:
+        """A random level: the generator of domain randomisation."""
+        ...
+
+    def edit(self, key: PRNGKeyArray, level: Level, edits: int) -> Level:
+        """The level after ``edits`` small random changes."""
+        ...
+
+    def metrics(self, level: Level) -> Metrics:
+        """Complexity of one level as named scalars; booleans become shares when averaged."""
+        ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """A named source of episodes to be tested on. Tasks with equal environments and level shapes run as one program."""
+
+    name: str
+    env: Environment
+    sample: Callable[[PRNGKeyArray], Level]
+    """The level of one episode: constant for a fixed level, a new draw for a procedural one."""
+    max_steps: int
+    """An upper bound of an episode's length."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks that are reported together."""
+
+    name: str
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Room:
+    """An environment with all that belongs to it: what a registry entry builds."""
+
+    env: Environment
+    space: LevelSpace
+    encoder: Callable[[Any], Any]
+    """From network settings to a module that embeds observations ``[T, B, ...]``."""
+    suite: Callable[[str], Suite]
+    """A held-out suite by name."""
+    suites: tuple[str, ...]
+    empty: Callable[[PRNGKeyArray], Level] | None = None
+    """A generator of the simplest levels, where there is one."""
+    success: float = 0.0
+    """An episode is solved if its return exceeds this."""
+    to_text: Callable[[Level], str] | None = None
+    gallery: Callable[[Sequence[Level], Sequence[str], Path], None] | None = None
+    """Draw levels with captions into one picture."""
+
+
+def observation_spec(env: Environment, level: Level) -> Any:
+    """Shapes and dtypes of an observation of ``env``, without playing."""
+    return jax.eval_shape(env.reset, jax.random.key(0), level)[1]

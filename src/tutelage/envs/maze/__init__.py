@@ -1,0 +1,1 @@
+"""Partially observable mazes after MiniGrid. Imports nothing: ``settings`` is read by the help page."""

@@ -1,0 +1,29 @@
+"""The maze as one thing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..base import Room
+from .env import Maze
+from .level import to_ascii
+from .network import MazeEncoder
+from .render import gallery
+from .settings import MazeSettings
+from .space import MazeSpace
+from .suites import suite, suite_names
+
+
+def build(settings: MazeSettings) -> Room:
+    """An environment, its levels and its suites from settings."""
+    space = MazeSpace(settings.size, settings.blocks, settings.block_count)
+    return Room(
+        env=Maze(settings.max_steps, settings.view, settings.see_through_walls, settings.reward),
+        space=space,
+        encoder=lambda network: MazeEncoder(network.filters, network.direction),
+        suite=partial(suite, settings=settings),
+        suites=tuple(suite_names()),
+        empty=space.empty,
+        to_text=to_ascii,
+        gallery=gallery,
+    )

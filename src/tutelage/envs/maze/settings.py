@@ -1,0 +1,107 @@
+"""The maze's settings and the thesis's tables as presets. No JAX here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ...errors import require, unknown
+from ...settings import (
+    AccelSettings,
+    DRSettings,
+    EvolveSettings,
+    NetworkSettings,
+    PLRSettings,
+    PPOSettings,
+    ReplaySettings,
+    Settings,
+    TrainSettings,
+    option,
+)
+
+
+@dataclass(frozen=True)
+class MazeSettings:
+    """Partially observable mazes (thesis, appendix A.3)."""
+
+    size: int = option(13, "cells a side inside the border")
+    view: int = option(5, "cells a side of what the student sees")
+    max_steps: int = option(250, "steps before an episode is cut off")
+    see_through_walls: bool = option(True, "off: walls block the view, as in MiniGrid")
+    reward: Literal["minigrid", "appendix"] = option(
+        "minigrid", "'minigrid' pays 1 - 0.9 T/T_max at the goal, 'appendix' 1 - T/T_max"
+    )
+    blocks: int = option(60, "the random generator's budget of blocks; a taken cell is a no-op")
+    block_count: Literal["uniform", "fixed"] = option(
+        "uniform", "'uniform' draws the budget from 0 to blocks each time"
+    )
+
+    def __post_init__(self) -> None:
+        require(self.size >= 2, f"env.size is {self.size}; a maze needs at least 2 cells a side.")
+        require(
+            self.view % 2 == 1 and self.view >= 3, f"env.view is {self.view}; give an odd number of at least 3 cells."
+        )
+        require(self.max_steps >= 1, f"env.max_steps is {self.max_steps}; give at least 1.")
+        free = self.size * self.size - 2
+        require(
+            0 <= self.blocks <= free,
+            f"env.blocks is {self.blocks}; a {self.size}x{self.size} maze with an agent and a goal "
+            f"has room for 0 to {free}.",
+        )
+
+
+# --- presets
+
+_ITERATION = 32 * 256
+"""Environment steps of one iteration of the thesis: 32 levels for 256 steps."""
+
+
+def _thesis_accel(method: str) -> Settings:
+    """Chapter 5: 0 to 60 blocks, 20,000 student updates (Tables B.3 and B.4)."""
+    updates = 20_000 * _ITERATION
+    steps = {"robust-plr": 2 * updates, "accel": int(2.25 * updates)}.get(method, updates)
+    replay = ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3)
+    return _settings(method, MazeSettings(blocks=60, block_count="uniform"), PPOSettings(), replay, 0.8, steps)
+
+
+def _thesis_dcd(method: str) -> Settings:
+    """Chapter 4: 25 blocks, 250M steps (Table B.2)."""
+    replay = ReplaySettings(capacity=4000, score="maxmc", temperature=0.1, staleness=0.3)
+    ppo = PPOSettings(entropy_coef=0.01)
+    return _settings(method, MazeSettings(blocks=25, block_count="fixed"), ppo, replay, 0.5, 250_000_000)
+
+
+def _small(method: str) -> Settings:
+    """Not in the thesis: 7x7 mazes and a small student, learned in minutes on a laptop."""
+    env = MazeSettings(size=7, max_steps=64, blocks=20, block_count="uniform")
+    ppo = PPOSettings(learning_rate=1e-3, minibatches=2, epochs=4, anneal=True, discount=0.99)
+    replay = ReplaySettings(capacity=1000, min_fill=0.25)
+    settings = _settings(method, env, ppo, replay, 0.8, 10_000_000)
+    return replace(
+        settings,
+        network=NetworkSettings(width=64),
+        train=replace(settings.train, levels=128, rollout=64, suite="fresh", episodes=200),
+    )
+
+
+def _settings(
+    method: str, env: MazeSettings, ppo: PPOSettings, replay: ReplaySettings, accel_rate: float, steps: int
+) -> Settings:
+    curricula: dict[str, Callable[[], object]] = {
+        "dr": DRSettings,
+        "plr": lambda: PLRSettings(replay),
+        "robust-plr": lambda: PLRSettings(replay),
+        "accel": lambda: AccelSettings(replace(replay, rate=accel_rate), EvolveSettings()),
+    }
+    if method not in curricula:
+        raise unknown("maze preset for the method", method, curricula)
+    return Settings("maze", method, env, NetworkSettings(), ppo, curricula[method](), TrainSettings(steps=steps))
+
+
+PRESETS: dict[str, Callable[[str], Settings]] = {
+    "thesis-accel": _thesis_accel,
+    "thesis-dcd": _thesis_dcd,
+    "small": _small,
+}
+DEFAULT_PRESET = "thesis-accel"

@@ -1,0 +1,224 @@
+"""What a teacher may do to mazes: draw, edit and measure them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Int, PRNGKeyArray
+
+from ...errors import require
+from ...types import Metrics
+from .level import MazeLevel, cell_mask
+
+
+@dataclass(frozen=True)
+class MazeSpace:
+    """Square mazes with up to ``blocks`` walls. Every level is well formed; it need not be solvable."""
+
+    size: int = 13
+    blocks: int = 60
+    block_count: Literal["uniform", "fixed"] = "uniform"
+
+    def __post_init__(self) -> None:
+        require(self.size >= 2, f"size is {self.size}; a maze needs at least 2 cells a side.")
+        self._check_blocks(self.blocks)
+        require(
+            self.block_count in ("uniform", "fixed"),
+            f"block_count is '{self.block_count}'; give 'uniform' (a budget from 0 to blocks) or 'fixed'.",
+        )
+
+    def sample(self, key: PRNGKeyArray) -> MazeLevel:
+        """Spend a budget of blocks on random cells, where a taken cell is a no-op; then place goal and agent."""
+        budget_key, cell_key, place_key = jax.random.split(key, 3)
+        budget = self.blocks if self.block_count == "fixed" else jax.random.randint(budget_key, (), 0, self.blocks + 1)
+        cells = jax.random.randint(cell_key, (self.blocks,), 0, self.size**2)
+        cells = jnp.where(jnp.arange(self.blocks) < budget, cells, self.size**2)  # out of range: dropped
+        walls = jnp.zeros(self.size**2, bool).at[cells].set(True, mode="drop")
+        return _place(place_key, walls.reshape(self.size, self.size))
+
+    def sample_distinct(self, key: PRNGKeyArray, blocks: int) -> MazeLevel:
+        """A maze with exactly ``blocks`` walls."""
+        self._check_blocks(blocks)
+        cell_key, place_key = jax.random.split(key)
+        walls = jax.random.permutation(cell_key, self.size**2) < blocks
+        return _place(place_key, walls.reshape(self.size, self.size))
+
+    def sample_solvable(self, key: PRNGKeyArray) -> MazeLevel:
+        """Like ``sample``, drawn again until the goal can be reached."""
+
+        def again(carry: tuple[PRNGKeyArray, MazeLevel, Array]) -> tuple[PRNGKeyArray, MazeLevel, Array]:
+            next_key, sample_key = jax.random.split(carry[0])
+            level = self.sample(sample_key)
+            return next_key, level, solvable(level)
+
+        zero = jnp.zeros(2, jnp.int32)
+        nothing = MazeLevel(jnp.zeros((self.size, self.size), bool), zero, jnp.int32(0), zero)
+        return lax.while_loop(lambda carry: ~carry[2], again, (key, nothing, jnp.bool_(False)))[1]
+
+    def empty(self, key: PRNGKeyArray) -> MazeLevel:
+        """A maze without walls."""
+        return _place(key, jnp.zeros((self.size, self.size), bool))
+
+    def edit(self, key: PRNGKeyArray, level: MazeLevel, edits: int) -> MazeLevel:
+        """Edit so many distinct cells: two in three flip a wall, one in three puts the goal there. What stood on the
+        cell moves to a random free cell after all edits. The result is well formed, and never the same level.
+        """
+        return edit(key, level, edits)
+
+    def metrics(self, level: MazeLevel) -> Metrics:
+        """Number of blocks, length of the shortest path (0 where there is none), and whether there is one."""
+        distance = shortest_path(level)
+        return {
+            "blocks": jnp.sum(level.walls, dtype=jnp.float32),
+            "path": jnp.maximum(distance, 0).astype(jnp.float32),
+            "solvable": (distance >= 0).astype(jnp.float32),
+        }
+
+    def _check_blocks(self, blocks: int) -> None:
+        room = self.size**2 - 2
+        require(
+            0 <= blocks <= room,
+            f"blocks is {blocks}; a {self.size}x{self.size} maze with an agent and a goal has room for 0 to {room}.",
+        )
+
+
+@dataclass(frozen=True)
+class EmptyMazes:
+    """A generator of mazes without walls, for curricula that start simple."""
+
+    space: MazeSpace
+
+    def __call__(self, key: PRNGKeyArray) -> MazeLevel:
+        return self.space.empty(key)
+
+
+@dataclass(frozen=True)
+class SolvableMazes:
+    """A generator of the space's solvable mazes, for tests."""
+
+    space: MazeSpace
+
+    def __call__(self, key: PRNGKeyArray) -> MazeLevel:
+        return self.space.sample_solvable(key)
+
+
+def random_free_cell(key: PRNGKeyArray, free: Bool[Array, "H W"]) -> Int[Array, "2"]:
+    """Uniform over the free cells, as (x, y). One random number: that many free cells are skipped."""
+    before = jnp.cumsum(free.reshape(-1), dtype=jnp.int32)
+    cell = jnp.sum(before <= jax.random.randint(key, (), 0, before[-1]), dtype=jnp.int32)
+    return _position(cell, free.shape[1])
+
+
+def edit(key: PRNGKeyArray, level: MazeLevel, edits: int) -> MazeLevel:
+    """See ``MazeSpace.edit``; mazes of any shape."""
+    height, width = level.walls.shape
+    require(
+        1 <= edits <= height * width,
+        f"edits is {edits}; a maze of {width}x{height} cells has 1 to {height * width} cells to edit.",
+    )
+    cell_key, kind_key, goal_key, start_key = jax.random.split(key, 4)
+    cells = lax.top_k(jax.random.uniform(cell_key, (height * width,)), edits)[1]
+    walls = jnp.asarray(level.walls).reshape(-1)
+    old_goal, old_start = _index(level.goal, width), _index(level.start, width)
+
+    # The goal's old cell is always flipped: putting the goal back there would undo the edits before. As all cells are
+    # different, no edit sees what an earlier one did, and all are decided at once.
+    puts = jax.random.bernoulli(kind_key, 1 / 3, (edits,)) & (cells != old_goal)
+    was_wall = walls[cells]
+    builds = ~puts & ~was_wall
+
+    # Flips that would leave fewer than two free cells are left out. The number of free cells is then a walk reflected
+    # at 2, and a step is left out where the reflection grows.
+    count = jnp.sum(~walls) + jnp.cumsum(was_wall.astype(jnp.int32) - builds)
+    lift = lax.cummax(jnp.maximum(2 - count, 0))
+    done = lift == jnp.concatenate([jnp.zeros(1, lift.dtype), lift[:-1]])
+
+    walls = walls.at[cells].set(builds & done)
+    last_put = jnp.max(jnp.where(puts, jnp.arange(edits), -1))
+    goal = jnp.where(last_put >= 0, cells[last_put], old_goal)
+    start_displaced = jnp.any((cells == old_start) & done)
+    goal_displaced = walls[goal]
+
+    free = ~walls.reshape(height, width)
+    goal = _position(goal, width)
+    for_goal = free & (start_displaced | ~cell_mask(free.shape, level.start))
+    goal = jnp.where(goal_displaced, random_free_cell(goal_key, for_goal), goal)
+    for_start = free & ~cell_mask(free.shape, goal)
+    start = jnp.where(start_displaced, random_free_cell(start_key, for_start), level.start)
+
+    # Where every edit was left out, the one change that needs no room is to swap.
+    swap = ~jnp.any(done)
+    return MazeLevel(
+        walls=walls.reshape(height, width),
+        start=jnp.where(swap, level.goal, start),
+        direction=jnp.asarray(level.direction),
+        goal=jnp.where(swap, level.start, goal),
+    )
+
+
+def solvable(level: MazeLevel) -> Bool[Array, ""]:
+    """Can the goal be reached?"""
+    return shortest_path(level) >= 0
+
+
+def shortest_path(level: MazeLevel) -> Int[Array, ""]:
+    """Moves from cell to cell between start and goal, -1 where there is no way. Turns are not counted.
+
+    A flood of bits: a row is one word where it fits, so a batch of small mazes takes a few vector operations a move.
+    """
+    free = ~jnp.asarray(level.walls)
+    start, goal = cell_mask(free.shape, level.start), cell_mask(free.shape, level.goal)
+    if free.shape[1] <= 32:
+        free, start, goal = (_pack(mask) for mask in (free, start, goal))
+
+        def sideways(reached: Array) -> Array:
+            return reached << 1 | reached >> 1
+    else:
+
+        def sideways(reached: Array) -> Array:
+            return _shift(reached, 1, 1) | _shift(reached, -1, 1)
+
+    def flood(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        reached, moves, _ = carry
+        spread = (reached | sideways(reached) | _shift(reached, 1, 0) | _shift(reached, -1, 0)) & free
+        return spread, moves + 1, jnp.any(spread != reached)
+
+    def unfinished(carry: tuple[Array, Array, Array]) -> Array:
+        reached, _, grew = carry
+        return grew & ~jnp.any((reached & goal).astype(bool))
+
+    reached, moves, _ = lax.while_loop(unfinished, flood, (start, jnp.int32(0), jnp.bool_(True)))
+    return jnp.where(jnp.any((reached & goal).astype(bool)), moves, -1)
+
+
+def _place(key: PRNGKeyArray, walls: Bool[Array, "H W"]) -> MazeLevel:
+    """Goal and agent on free cells, the agent facing anywhere. (A cell drawn from all, and again from the free ones
+    where it is taken, is a cell drawn from the free ones.)
+    """
+    goal_key, start_key, direction_key = jax.random.split(key, 3)
+    goal = random_free_cell(goal_key, ~walls)
+    start = random_free_cell(start_key, ~walls & ~cell_mask(walls.shape, goal))
+    return MazeLevel(walls, start, jax.random.randint(direction_key, (), 0, 4), goal)
+
+
+def _index(cell: Int[Array, "2"], width: int) -> Int[Array, ""]:
+    return cell[1] * width + cell[0]
+
+
+def _position(index: Int[Array, ""], width: int) -> Int[Array, "2"]:
+    return jnp.stack([index % width, index // width]).astype(jnp.int32)
+
+
+def _pack(mask: Bool[Array, "H W"]) -> Int[Array, "H"]:
+    return jnp.sum(mask.astype(jnp.uint32) << jnp.arange(mask.shape[1], dtype=jnp.uint32), axis=1, dtype=jnp.uint32)
+
+
+def _shift(array: Array, by: int, axis: int) -> Array:
+    """Move by one along an axis; nothing comes in."""
+    widths = [(max(by, 0), max(-by, 0)) if axis == a else (0, 0) for a in range(array.ndim)]
+    size = array.shape[axis]
+    return lax.slice_in_dim(jnp.pad(array, widths), max(-by, 0), max(-by, 0) + size, axis=axis)

@@ -1,0 +1,58 @@
+"""Environments by name. Nothing is imported before it is asked for, so that listing them is instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import unknown
+from ..settings import Settings
+
+if TYPE_CHECKING:
+    from .base import Room
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where an environment lives. Its package has ``settings`` (presets) and ``room`` (the environment itself)."""
+
+    name: str
+    summary: str
+    package: str
+
+    @property
+    def presets(self) -> Mapping[str, Callable[[str], Settings]]:
+        """Preset names, each a function from a method's name to settings."""
+        return import_module(f"{self.package}.settings").PRESETS
+
+    @property
+    def default_preset(self) -> str:
+        return import_module(f"{self.package}.settings").DEFAULT_PRESET
+
+    def build(self, settings: Any) -> Room:
+        """Build the environment from its part of the settings (``Settings.env``)."""
+        return import_module(f"{self.package}.room").build(settings)
+
+
+ENVIRONMENTS = {
+    entry.name: entry
+    for entry in [Entry("maze", "partially observable mazes with MiniGrid's rules", "tutelage.envs.maze")]
+}
+
+
+def environment(name: str) -> Entry:
+    """Look up an environment."""
+    if name not in ENVIRONMENTS:
+        raise unknown("environment", name, ENVIRONMENTS)
+    return ENVIRONMENTS[name]
+
+
+def preset(environment_name: str, method: str, name: str = "") -> Settings:
+    """The settings of a preset; without a name, the environment's default."""
+    entry = environment(environment_name)
+    name = name or entry.default_preset
+    if name not in entry.presets:
+        raise unknown(f"preset of {environment_name}", name, entry.presets)
+    return entry.presets[name](method)
