@@ -1,0 +1,1 @@
+"""Reinforcement learning of one student: networks, distributions, advantages, PPO."""

@@ -1,0 +1,133 @@
+"""Actor-critic networks: an encoder, a core that may remember, and two heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ..types import Carry, Observation
+
+_relu_init = nn.initializers.orthogonal(2**0.5)
+
+
+def _reset(carry: Carry, first: Bool[Array, " B"]) -> Carry:
+    """Zero the memory of those whose episode starts now."""
+    return jax.tree.map(lambda x: jnp.where(first[:, None], 0.0, x), carry)
+
+
+class LSTM(nn.Module):
+    """A long short-term memory whose state is zero at the first step of every episode."""
+
+    width: int
+
+    @nn.compact
+    def __call__(
+        self, carry: Carry, x: Float[Array, "T B d"], first: Bool[Array, "T B"]
+    ) -> tuple[Carry, Float[Array, "T B h"]]:
+        inputs = x.shape[-1]
+        kernel = self.param("kernel", nn.initializers.orthogonal(), (inputs + self.width, 4 * self.width))
+        bias = self.param("bias", nn.initializers.zeros, (4 * self.width,))
+
+        def cell(carry: Carry, step: tuple[Array, Array]) -> tuple[Carry, Array]:
+            x_t, first_t = step
+            hidden, memory = _reset(carry, first_t)
+            gates = jnp.concatenate([x_t, hidden], axis=-1) @ kernel + bias
+            i, f, g, o = jnp.split(gates, 4, axis=-1)
+            memory = nn.sigmoid(f) * memory + nn.sigmoid(i) * jnp.tanh(g)
+            hidden = nn.sigmoid(o) * jnp.tanh(memory)
+            return (hidden, memory), hidden
+
+        return _scan(cell, carry, (x, first))
+
+    def initial_carry(self, batch: int) -> Carry:
+        zeros = jnp.zeros((batch, self.width))
+        return (zeros, zeros)
+
+
+class GRU(nn.Module):
+    """A gated recurrent unit, with the same contract as the LSTM."""
+
+    width: int
+
+    @nn.compact
+    def __call__(
+        self, carry: Carry, x: Float[Array, "T B d"], first: Bool[Array, "T B"]
+    ) -> tuple[Carry, Float[Array, "T B h"]]:
+        inputs = x.shape[-1]
+        orthogonal = nn.initializers.orthogonal()
+        gate = self.param("gate_kernel", orthogonal, (inputs + self.width, 2 * self.width))
+        gate_bias = self.param("gate_bias", nn.initializers.zeros, (2 * self.width,))
+        into = self.param("input_kernel", orthogonal, (inputs, self.width))
+        again = self.param("hidden_kernel", orthogonal, (self.width, self.width))
+        into_bias = self.param("input_bias", nn.initializers.zeros, (self.width,))
+        again_bias = self.param("hidden_bias", nn.initializers.zeros, (self.width,))
+
+        def cell(carry: Carry, step: tuple[Array, Array]) -> tuple[Carry, Array]:
+            x_t, first_t = step
+            hidden = _reset(carry, first_t)
+            r, z = jnp.split(nn.sigmoid(jnp.concatenate([x_t, hidden], axis=-1) @ gate + gate_bias), 2, axis=-1)
+            n = jnp.tanh(x_t @ into + into_bias + r * (hidden @ again + again_bias))
+            hidden = (1 - z) * n + z * hidden
+            return hidden, hidden
+
+        return _scan(cell, carry, (x, first))
+
+    def initial_carry(self, batch: int) -> Carry:
+        return jnp.zeros((batch, self.width))
+
+
+class Dense(nn.Module):
+    """No memory: a dense layer in the place of a recurrent one."""
+
+    width: int
+
+    @nn.compact
+    def __call__(
+        self, carry: Carry, x: Float[Array, "T B d"], first: Bool[Array, "T B"]
+    ) -> tuple[Carry, Float[Array, "T B h"]]:
+        return carry, nn.relu(nn.Dense(self.width, kernel_init=_relu_init)(x))
+
+    def initial_carry(self, batch: int) -> Carry:
+        return ()
+
+
+CORES = {"lstm": LSTM, "gru": GRU, "none": Dense}
+
+
+def _scan(cell: Any, carry: Carry, inputs: tuple[Array, Array]) -> tuple[Carry, Array]:
+    """Scan over time; a single step, as in acting, is called plainly."""
+    if inputs[0].shape[0] == 1:
+        carry, out = cell(carry, jax.tree.map(lambda x: x[0], inputs))
+        return carry, out[None]
+    return jax.lax.scan(cell, carry, inputs)
+
+
+class ActorCritic(nn.Module):
+    """Policy and value from a sequence of observations ``[T, B, ...]``, through one shared core."""
+
+    encoder: nn.Module
+    core: LSTM | GRU | Dense
+    outputs: int
+    head: int
+
+    @property
+    def recurrent(self) -> bool:
+        return not isinstance(self.core, Dense)
+
+    def initial_carry(self, batch: int) -> Carry:
+        return self.core.initial_carry(batch)
+
+    @nn.compact
+    def __call__(
+        self, carry: Carry, obs: Observation, first: Bool[Array, "T B"]
+    ) -> tuple[Carry, Float[Array, "T B n"], Float[Array, "T B"]]:
+        carry, x = self.core(carry, self.encoder(obs), first)
+        policy = nn.relu(nn.Dense(self.head, kernel_init=_relu_init, name="policy_hidden")(x))
+        policy = nn.Dense(self.outputs, kernel_init=nn.initializers.orthogonal(0.01), name="policy")(policy)
+        value = nn.relu(nn.Dense(self.head, kernel_init=_relu_init, name="value_hidden")(x))
+        value = nn.Dense(1, kernel_init=nn.initializers.orthogonal(1.0), name="value")(value)
+        return carry, policy, value[..., 0]

@@ -1,0 +1,210 @@
+"""Proximal policy optimisation of one student (thesis, section 2.2.2). Teachers that learn are students too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from ..settings import PPOSettings
+from ..types import Carry, Metrics, Observation, Rollout
+from .advantages import gae
+from .distributions import Categorical
+from .networks import ActorCritic
+
+
+class ReturnStatistics(NamedTuple):
+    """Running moments of the discounted return (Welford)."""
+
+    number: Float[Array, ""]
+    mean: Float[Array, ""]
+    squares: Float[Array, ""]
+
+    @property
+    def deviation(self) -> Float[Array, ""]:
+        variance = self.squares / jnp.maximum(self.number, 1.0)
+        return jnp.where(self.number > 0, jnp.sqrt(variance + 1e-8), 1.0)
+
+
+class StudentState(NamedTuple):
+    """All that a student learns and remembers between rollouts."""
+
+    params: Any
+    optimiser: Any
+    returns: ReturnStatistics
+    updates: Int[Array, ""]
+
+
+class Decision(NamedTuple):
+    """What a student does at a step. The value is in the environment's own units."""
+
+    action: Any
+    log_prob: Float[Array, " B"]
+    policy: Any
+    value: Float[Array, " B"]
+
+
+@dataclass(frozen=True)
+class Student:
+    """A network that acts, and the rule by which it learns. All functions are of one student, without an ``S`` axis."""
+
+    network: ActorCritic
+    actions: Categorical
+    ppo: PPOSettings
+
+    def init(self, key: PRNGKeyArray, obs: Observation) -> StudentState:
+        """A new student. ``obs`` is one observation (or its shapes), without a batch."""
+        obs = jax.tree.map(lambda x: jnp.zeros((1, 1, *x.shape), x.dtype), obs)
+        params = self.network.init(key, self.network.initial_carry(1), obs, jnp.ones((1, 1), bool))
+        zero = jnp.zeros(())
+        return StudentState(params, self._optimiser.init(params), ReturnStatistics(zero, zero, zero), jnp.int32(0))
+
+    def initial_carry(self, batch: int) -> Carry:
+        return self.network.initial_carry(batch)
+
+    def act(
+        self, state: StudentState, key: PRNGKeyArray, carry: Carry, obs: Observation, first: Bool[Array, " B"]
+    ) -> tuple[Carry, Decision]:
+        """Choose an action for each of ``B`` levels."""
+        carry, policy, value = self._forward(state, carry, obs, first)
+        action = self.actions.sample(key, policy)
+        return carry, Decision(action, self.actions.log_prob(policy, action), policy, value)
+
+    def value(
+        self, state: StudentState, carry: Carry, obs: Observation, first: Bool[Array, " B"]
+    ) -> Float[Array, " B"]:
+        """The value of an observation that follows what ``carry`` remembers."""
+        return self._forward(state, carry, obs, first)[2]
+
+    def _forward(self, state: StudentState, carry: Carry, obs: Observation, first: Array) -> tuple[Carry, Any, Array]:
+        obs, first = jax.tree.map(lambda x: x[None], (obs, first))
+        carry, policy, value = self._apply(state.params, carry, obs, first)
+        return carry, policy[0], value[0] * self._unit(state.returns)
+
+    def _apply(self, params: Any, carry: Carry, obs: Observation, first: Array) -> tuple[Carry, Any, Array]:
+        # Only to say what flax cannot: this network returns three things.
+        output: Any = self.network.apply(params, carry, obs, first)
+        return output
+
+    def _unit(self, returns: ReturnStatistics) -> Float[Array, ""] | float:
+        """The network learns values in this unit, so that everybody else can speak the environment's."""
+        return returns.deviation if self.ppo.normalise_returns else 1.0
+
+    @property
+    def _optimiser(self) -> optax.GradientTransformation:
+        # The step size is applied by hand: it follows the progress of the run, which is not a count of updates.
+        return optax.chain(
+            optax.clip_by_global_norm(self.ppo.max_grad_norm), optax.scale_by_adam(eps=self.ppo.adam_epsilon)
+        )
+
+    def update(
+        self, key: PRNGKeyArray, state: StudentState, rollout: Rollout, progress: Float[Array, ""]
+    ) -> tuple[StudentState, Metrics]:
+        """Learn from a rollout ``[T, B, ...]``. ``progress`` is the share of the run that is done, from 0 to 1."""
+        ppo = self.ppo
+        if ppo.normalise_returns:
+            state = state._replace(returns=_observe_returns(state.returns, rollout, ppo.discount))
+        unit = self._unit(state.returns)
+        advantage = gae(
+            rollout.reward,
+            rollout.value,
+            rollout.next_value,
+            rollout.terminated,
+            rollout.truncated,
+            ppo.discount,
+            ppo.gae_lambda,
+        )
+        batch = _Batch(
+            obs=rollout.obs,
+            first=rollout.first,
+            action=rollout.action,
+            log_prob=rollout.log_prob,
+            value=rollout.value / unit,
+            target=(rollout.value + advantage) / unit,
+            # Over the whole batch, before it is split.
+            advantage=(advantage - advantage.mean()) / (advantage.std() + 1e-5),
+        )
+        if not self.network.recurrent:  # every transition is a trajectory of its own
+            batch = jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), batch)
+
+        rate = ppo.learning_rate * ((1.0 - progress) if ppo.anneal else 1.0)
+        columns = batch.first.shape[1]
+
+        def minibatch(carry: tuple[Any, Any], index: Int[Array, " b"]) -> tuple[tuple[Any, Any], Metrics]:
+            params, optimiser = carry
+            part = batch if ppo.minibatches == 1 else jax.tree.map(lambda x: jnp.take(x, index, axis=1), batch)
+            (_, metrics), gradient = jax.value_and_grad(self._loss, has_aux=True)(params, part)
+            update, optimiser = self._optimiser.update(gradient, optimiser, params)
+            params = jax.tree.map(lambda p, u: p - rate * u, params, update)
+            return (params, optimiser), {**metrics, "grad_norm": optax.global_norm(gradient)}
+
+        def shuffled(key: PRNGKeyArray) -> Int[Array, "m b"]:
+            return jax.random.permutation(key, columns).reshape(ppo.minibatches, -1)
+
+        order = jax.vmap(shuffled)(jax.random.split(key, ppo.epochs)).reshape(ppo.epochs * ppo.minibatches, -1)
+        (params, optimiser), metrics = jax.lax.scan(minibatch, (state.params, state.optimiser), order)
+        state = state._replace(params=params, optimiser=optimiser, updates=state.updates + 1)
+        return state, jax.tree.map(jnp.mean, metrics)
+
+    def _loss(self, params: Any, batch: _Batch) -> tuple[Float[Array, ""], Metrics]:
+        ppo = self.ppo
+        carry = self.network.initial_carry(batch.first.shape[1])
+        _, policy, value = self._apply(params, carry, batch.obs, batch.first)
+
+        log_ratio = self.actions.log_prob(policy, batch.action) - batch.log_prob
+        ratio = jnp.exp(log_ratio)
+        clipped = jnp.clip(ratio, 1 - ppo.clip, 1 + ppo.clip)
+        policy_loss = -jnp.minimum(ratio * batch.advantage, clipped * batch.advantage).mean()
+
+        value_error = self._value_error(value - batch.target)
+        if ppo.value_clip:
+            near = batch.value + jnp.clip(value - batch.value, -ppo.clip, ppo.clip)
+            value_error = jnp.maximum(value_error, self._value_error(near - batch.target))
+        value_loss = value_error.mean()
+
+        entropy = self.actions.entropy(policy).mean()
+        loss = policy_loss + ppo.value_coef * value_loss - ppo.entropy_coef * entropy
+        return loss, {
+            "policy_loss": policy_loss,
+            "value_loss": value_loss,
+            "entropy": entropy,
+            "kl": (ratio - 1 - log_ratio).mean(),
+            "clipped": (jnp.abs(ratio - 1) > ppo.clip).mean(),
+        }
+
+    def _value_error(self, difference: Float[Array, "T B"]) -> Float[Array, "T B"]:
+        if self.ppo.huber > 0:
+            return optax.losses.huber_loss(difference, delta=self.ppo.huber)
+        return jnp.square(difference)
+
+
+class _Batch(NamedTuple):
+    """What the loss reads, ``[T, B, ...]``; values and targets in the network's unit."""
+
+    obs: Observation
+    first: Bool[Array, "T B"]
+    action: Any
+    log_prob: Float[Array, "T B"]
+    value: Float[Array, "T B"]
+    target: Float[Array, "T B"]
+    advantage: Float[Array, "T B"]
+
+
+def _observe_returns(statistics: ReturnStatistics, rollout: Rollout, discount: float) -> ReturnStatistics:
+    """Add a rollout's discounted returns-so-far, which start anew with every episode."""
+
+    def forward(return_tm1: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+        r_t, first_t = step
+        return_t = r_t + discount * jnp.where(first_t, 0.0, return_tm1)
+        return return_t, return_t
+
+    _, returns = jax.lax.scan(forward, jnp.zeros_like(rollout.reward[0]), (rollout.reward, rollout.first))
+    n, mean = returns.size, returns.mean()
+    total = statistics.number + n
+    shift = mean - statistics.mean
+    squares = statistics.squares + jnp.square(returns - mean).sum() + jnp.square(shift) * statistics.number * n / total
+    return ReturnStatistics(total, statistics.mean + shift * n / total, squares)

@@ -1,0 +1,85 @@
+"""Where environments are stepped, and the only place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, PRNGKeyArray
+
+from .envs.base import Environment
+from .rl.ppo import Student, StudentState
+from .students import over_students
+from .types import Level, Rollout
+
+
+def select(condition: Bool[Array, "..."], yes: Any, no: Any) -> Any:
+    """Choose between two pytrees, elementwise over the leading axes of ``condition``."""
+
+    def leaf(a: Array, b: Array) -> Array:
+        return jnp.where(condition.reshape(*condition.shape, *[1] * (a.ndim - condition.ndim)), a, b)
+
+    return jax.tree.map(leaf, yes, no)
+
+
+@dataclass(frozen=True)
+class JaxCollector:
+    """Plays students in an environment written in JAX, as one scan that is compiled with the rest of the step."""
+
+    env: Environment
+    student: Student
+    steps: int
+
+    def __call__(self, key: PRNGKeyArray, students: StudentState, levels: Level) -> Rollout:
+        """Play ``levels`` (``[S, B, ...]``) from the start for ``steps`` steps each."""
+        size = jax.tree.leaves(levels)[0].shape[:2]
+        count, batch = size
+        reset = jax.vmap(jax.vmap(self.env.reset))
+        step = jax.vmap(jax.vmap(self.env.step))
+        act = over_students(self.student.act, count)
+        value = over_students(self.student.value, count)
+        not_first = jnp.zeros(size, bool)
+
+        def play(carry: tuple[Any, ...], key: PRNGKeyArray) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+            state, obs, memory, first = carry
+            k_act, k_step, k_reset = jax.random.split(key, 3)
+            memory, decision = act(students, jax.random.split(k_act, count), memory, obs, first)
+            state, ts = step(jax.random.split(k_step, size), state, decision.action)
+            # A time limit needs the value of what would have come, which the next step of the scan does not see.
+            # Behind a conditional it costs a forward pass only at the steps where some episode was cut off.
+            cut = ts.truncated & ~ts.terminated
+            cut_value = jax.lax.cond(
+                cut.any(),
+                lambda: value(students, memory, ts.next_obs, not_first),
+                lambda: jnp.zeros(size),
+            )
+            done = ts.terminated | ts.truncated
+            state, next_obs = select(done, reset(jax.random.split(k_reset, size), levels), (state, ts.obs))
+            out = (obs, decision, ts.reward, ts.terminated, ts.truncated, first, cut, cut_value)
+            return (state, next_obs, memory, done), out
+
+        k_reset, k_play = jax.random.split(key)
+        state, obs = reset(jax.random.split(k_reset, size), levels)
+        memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), self.student.initial_carry(batch))
+        carry = (state, obs, memory, jnp.ones(size, bool))
+        (_, obs, memory, first), out = jax.lax.scan(play, carry, jax.random.split(k_play, self.steps))
+        last_value = value(students, memory, obs, first)
+
+        obs, decision, reward, terminated, truncated, first, cut, cut_value = jax.tree.map(
+            lambda x: jnp.moveaxis(x, 0, 1), out
+        )
+        following = jnp.concatenate([decision.value[:, 1:], last_value[:, None]], axis=1)
+        return Rollout(
+            obs=obs,
+            action=decision.action,
+            log_prob=decision.log_prob,
+            policy=decision.policy,
+            value=decision.value,
+            next_value=jnp.where(cut, cut_value, following),
+            reward=reward,
+            terminated=terminated,
+            truncated=truncated,
+            first=first,
+        )
