@@ -1,0 +1,1 @@
+"""Teachers: each proposes levels, and learns from how the students fared."""

@@ -1,0 +1,91 @@
+"""ACCEL: edit the levels that were just replayed (thesis, Algorithm 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from ..errors import require
+from ..students import over_students
+from ..types import EDITED, REPLAYED, Level, Proposal, Rollout
+from .base import Curriculum, Info
+
+
+class EvolveState(NamedTuple):
+    inner: Any
+    parents: Level
+    """The levels to be edited next, ``[S, B, ...]``."""
+    ids: Int[Array, "S B"]
+    generations: Int[Array, "S B"]
+    ready: Bool[Array, ""]
+
+
+@dataclass(frozen=True)
+class Evolve:
+    """After a replay, proposes edits of the replayed levels: scored, kept or not, but never learned from."""
+
+    inner: Curriculum
+    edit: Callable[[PRNGKeyArray, Level], Level]
+    levels: int
+    students: int = 1
+    criterion: Literal["hard", "batch"] = "hard"
+    parents: int = 1
+    """How many levels the hard criterion picks; each is edited ``levels / parents`` times."""
+    rate: float = 1.0
+    inherit: bool = True
+    """False where ``edit`` makes unrelated levels (the no-editor ablation): they have no parents."""
+
+    def __post_init__(self) -> None:
+        require(
+            self.criterion == "batch" or self.levels % self.parents == 0,
+            f"{self.parents} parents do not divide a batch of {self.levels} levels; choose a divisor of {self.levels}.",
+        )
+
+    def init(self, key: PRNGKeyArray) -> EvolveState:
+        k_inner, k_shape = jax.random.split(key)
+        inner = self.inner.init(k_inner)
+        levels = jax.eval_shape(self.inner.propose, k_shape, inner)[1].levels
+        none = jnp.full((self.students, self.levels), -1, jnp.int32)
+        parents = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), levels)
+        return EvolveState(inner, parents, none, jnp.zeros_like(none), jnp.array(False))
+
+    def propose(self, key: PRNGKeyArray, state: EvolveState) -> tuple[EvolveState, Proposal]:
+        k_inner, k_edit = jax.random.split(key)
+
+        def edited() -> tuple[Any, Proposal]:
+            keys = jax.random.split(k_edit, (self.students, self.levels))
+            levels = jax.vmap(jax.vmap(self.edit))(keys, state.parents)
+            none = jnp.full_like(state.ids, -1)
+            parents = state.ids if self.inherit else none
+            generations = state.generations + 1 if self.inherit else jnp.zeros_like(none)
+            proposal = Proposal(levels, none, jnp.int32(EDITED), jnp.array(False), none, parents, generations)
+            return state.inner, proposal
+
+        inner, proposal = jax.lax.cond(state.ready, edited, lambda: self.inner.propose(k_inner, state.inner))
+        return state._replace(inner=inner), proposal
+
+    def observe(
+        self, key: PRNGKeyArray, state: EvolveState, proposal: Proposal, rollout: Rollout
+    ) -> tuple[EvolveState, Info]:
+        k_inner, k_rate = jax.random.split(key)
+        inner, info = self.inner.observe(k_inner, state.inner, proposal, rollout)
+        chosen = over_students(self._choose, self.students)(info.scores, info.returns)
+        pick = jax.vmap(lambda tree, i: jax.tree.map(lambda x: x[i], tree))
+        parents, ids, generations = pick((proposal.levels, proposal.ids, proposal.generations), chosen)
+        ready = (proposal.source == REPLAYED) & (jax.random.uniform(k_rate) < self.rate)
+        return EvolveState(inner, parents, ids, generations, ready), info
+
+    def _choose(self, scores: Float[Array, " B"], returns: Float[Array, " B"]) -> Int[Array, " B"]:
+        """Which levels of a batch become parents."""
+        if self.criterion == "batch":
+            return jnp.arange(self.levels)
+        hardest = jax.lax.top_k(scores - returns, self.parents)[1]
+        return jnp.repeat(hardest, self.levels // self.parents)
+
+    def coverage(self, state: EvolveState) -> Float[Array, ""]:
+        return self.inner.coverage(state.inner)

@@ -1,0 +1,85 @@
+"""Domain randomisation: levels straight from a generator, or from a fixed training set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from ..errors import require
+from ..scores import episodes
+from ..types import Level, Proposal, Rollout
+from .base import Info, newly_generated
+
+
+def _shared(levels: Level, students: int) -> Level:
+    """The same levels for every student."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (students, *x.shape)), levels)
+
+
+def _plain_info(rollout: Rollout) -> Info:
+    returns = episodes(rollout).returns
+    return Info(jnp.zeros_like(returns), returns, {})
+
+
+@dataclass(frozen=True)
+class Random:
+    """New levels from a generator, without end."""
+
+    sample: Callable[[PRNGKeyArray], Level]
+    levels: int
+    students: int = 1
+
+    def init(self, key: PRNGKeyArray) -> tuple[()]:
+        return ()
+
+    def propose(self, key: PRNGKeyArray, state: tuple[()]) -> tuple[tuple[()], Proposal]:
+        levels = jax.vmap(self.sample)(jax.random.split(key, self.levels))
+        return state, newly_generated(_shared(levels, self.students))
+
+    def observe(
+        self, key: PRNGKeyArray, state: tuple[()], proposal: Proposal, rollout: Rollout
+    ) -> tuple[tuple[()], Info]:
+        return state, _plain_info(rollout)
+
+    def coverage(self, state: tuple[()]) -> Float[Array, ""]:
+        return jnp.zeros(())
+
+
+@dataclass(frozen=True)
+class Finite:
+    """A fixed set of training levels: each is proposed once, in random order, before any comes again."""
+
+    training_set: Callable[[], Level]
+    """Gives the levels, stacked ``[N, ...]``. A function, because arrays do not compare."""
+    size: int
+    levels: int
+    students: int = 1
+
+    def __post_init__(self) -> None:
+        require(
+            self.size >= self.levels,
+            f"The training set has {self.size} levels, fewer than the {self.levels} of one batch; "
+            "give more levels or a smaller batch.",
+        )
+
+    def init(self, key: PRNGKeyArray) -> tuple[Int[Array, " N"], Int[Array, ""]]:
+        """A shuffled order and how far it has been dealt: the next card is uniform over those not yet seen."""
+        return jax.random.permutation(key, self.size).astype(jnp.int32), jnp.int32(0)
+
+    def propose(self, key: PRNGKeyArray, state: tuple[Array, Array]) -> tuple[tuple[Array, Array], Proposal]:
+        order, dealt = state
+        cards = order[(dealt + jnp.arange(self.levels)) % self.size]
+        levels = jax.tree.map(lambda x: jnp.asarray(x)[cards], self.training_set())
+        return (order, dealt + self.levels), newly_generated(_shared(levels, self.students))
+
+    def observe(
+        self, key: PRNGKeyArray, state: tuple[Array, Array], proposal: Proposal, rollout: Rollout
+    ) -> tuple[tuple[Array, Array], Info]:
+        return state, _plain_info(rollout)
+
+    def coverage(self, state: tuple[Array, Array]) -> Float[Array, ""]:
+        return jnp.minimum(state[1] / self.size, 1.0)

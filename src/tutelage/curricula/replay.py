@@ -1,0 +1,132 @@
+"""Prioritised level replay over any source of levels (thesis, chapters 3 and 4)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..errors import require
+from ..scores import Score, episodes
+from ..students import over_students
+from ..types import GENERATED, REPLAYED, Proposal, Rollout
+from .base import Curriculum, Info
+from .buffer import BufferState, Entries, LevelBuffer
+
+
+class ReplayState(NamedTuple):
+    base: Any
+    buffer: BufferState
+    """One a student: every array has a leading ``S`` axis."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Keeps the levels that score highest and proposes them again; otherwise passes on what its base proposes."""
+
+    base: Curriculum
+    buffer: LevelBuffer
+    score: Score
+    levels: int
+    students: int = 1
+    rate: float = 0.5
+    schedule: Literal["fixed", "proportional"] = "fixed"
+    min_fill: float = 0.5
+    learn_from_new: bool = False
+    """True is plain PLR. False is robust PLR: new levels are only scored, and what is learned comes from replay."""
+
+    def __post_init__(self) -> None:
+        require(
+            self.buffer.capacity >= self.levels,
+            f"The level buffer holds {self.buffer.capacity} levels, fewer than the {self.levels} of one batch; "
+            f"give it a capacity of at least {self.levels}.",
+        )
+        require(0 <= self.rate <= 1, f"The replay rate is {self.rate}; it is a probability, from 0 to 1.")
+        require(0 <= self.min_fill <= 1, f"The minimum fill is {self.min_fill}; it is a share, from 0 to 1.")
+
+    def init(self, key: PRNGKeyArray) -> ReplayState:
+        k_base, k_shape = jax.random.split(key)
+        base = self.base.init(k_base)
+        levels = jax.eval_shape(self.base.propose, k_shape, base)[1].levels
+        level = jax.tree.map(lambda x: jnp.zeros(x.shape[2:], x.dtype), levels)
+        buffer = jax.tree.map(lambda x: jnp.broadcast_to(x, (self.students, *x.shape)), self.buffer.init(level))
+        return ReplayState(base, buffer)
+
+    def propose(self, key: PRNGKeyArray, state: ReplayState) -> tuple[ReplayState, Proposal]:
+        k_decide, k_new, k_old = jax.random.split(key, 3)
+        coverage = self.base.coverage(state.base)
+        rate = coverage if self.schedule == "proportional" else self.rate
+        needed = max(1, math.ceil(self.min_fill * self.buffer.capacity))
+        filled = state.buffer.size.min()
+        # A training set that was seen whole has nothing new to offer (Algorithm 1).
+        replay = (jax.random.uniform(k_decide) < rate) & (filled >= needed) | ((coverage >= 1) & (filled > 0))
+
+        def new(base: Any) -> tuple[Any, Proposal]:
+            base, proposal = self.base.propose(k_new, base)
+            return base, proposal._replace(learn=proposal.learn & self.learn_from_new)
+
+        def old(base: Any) -> tuple[Any, Proposal]:
+            draw = over_students(self._draw, self.students)
+            levels, slots, ids, parents, generations = draw(jax.random.split(k_old, self.students), state.buffer)
+            source, learn = jnp.int32(REPLAYED), jnp.array(True)
+            return base, Proposal(levels, slots, source, learn, ids, parents, generations)
+
+        base, proposal = jax.lax.cond(replay, old, new, state.base)
+        return state._replace(base=base), proposal
+
+    def _draw(self, key: PRNGKeyArray, buffer: BufferState) -> tuple[Any, ...]:
+        slots = self.buffer.sample(key, buffer, self.levels)
+        return self.buffer.take(buffer, slots), slots, buffer.id[slots], buffer.parent[slots], buffer.generation[slots]
+
+    def observe(
+        self, key: PRNGKeyArray, state: ReplayState, proposal: Proposal, rollout: Rollout
+    ) -> tuple[ReplayState, Info]:
+        view = self.score.view(rollout)
+        slots, best = over_students(self._recall, self.students)(
+            state.buffer, proposal.levels, proposal.slots, view.best
+        )
+        scores = self.score(rollout, view, best)
+        entries = Entries(proposal.levels, slots, scores, best, proposal.parents, proposal.generations)
+        buffer, placed = over_students(self.buffer.update, self.students)(state.buffer, entries)
+
+        # The base is told about its own levels only.
+        shapes = jax.eval_shape(self.base.observe, key, state.base, proposal, rollout)[1].metrics
+        base, metrics = jax.lax.cond(
+            proposal.source == GENERATED,
+            lambda: _without_levels(self.base.observe(key, state.base, proposal, rollout)),
+            lambda: (state.base, jax.tree.map(lambda x: jnp.full(x.shape, jnp.nan, x.dtype), shapes)),
+        )
+        metrics = metrics | self._metrics(buffer) | {"score": scores.mean(), "kept": (placed >= 0).mean()}
+        return ReplayState(base, buffer), Info(scores, episodes(rollout).returns, metrics)
+
+    def _recall(self, buffer: BufferState, levels: Any, slots: Array, played: Array) -> tuple[Array, Array]:
+        slots = jax.lax.cond(
+            (slots < 0).any(), lambda: jnp.where(slots < 0, self.buffer.find(buffer, levels), slots), lambda: slots
+        )
+        return slots, self.buffer.best_return(buffer, levels, slots, played)
+
+    def _metrics(self, buffer: BufferState) -> dict[str, Array]:
+        filled = jnp.arange(self.buffer.capacity) < buffer.size[:, None]
+        number = jnp.maximum(buffer.size.sum(), 1)
+
+        def mean(x: Array) -> Array:
+            return jnp.where(filled, x, 0).sum() / number
+
+        return {
+            "buffer/fill": buffer.size.mean() / self.buffer.capacity,
+            "buffer/score": mean(buffer.score),
+            "buffer/staleness": mean(buffer.clock[:, None] - buffer.stamp),
+            "buffer/generation": mean(buffer.generation),
+        }
+
+    def coverage(self, state: ReplayState) -> Float[Array, ""]:
+        return self.base.coverage(state.base)
+
+
+def _without_levels(result: tuple[Any, Info]) -> tuple[Any, dict[str, Array]]:
+    state, info = result
+    return state, info.metrics
