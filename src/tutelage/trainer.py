@@ -1,0 +1,126 @@
+"""One training step for every method, and many steps as one compiled program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from .curricula.base import Curriculum
+from .envs.base import Environment, LevelSpace, observation_spec
+from .rl.ppo import Student, StudentState
+from .rollout import JaxCollector
+from .scores import episodes
+from .students import over_students
+from .types import Metrics, Proposal, Rollout
+
+
+class TrainState(NamedTuple):
+    """All there is to a run: what a checkpoint holds and a digest covers."""
+
+    students: StudentState
+    """Every array has a leading ``S`` axis."""
+    curriculum: Any
+    key: PRNGKeyArray
+    iteration: Int[Array, ""]
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Students, a curriculum, and the loop between them."""
+
+    env: Environment
+    space: LevelSpace
+    student: Student
+    curriculum: Curriculum
+    students: int
+    levels: int
+    rollout: int
+    iterations: int
+    """Length of the whole run; schedules end with it."""
+    success: float = 0.0
+
+    @property
+    def steps_per_iteration(self) -> int:
+        return self.students * self.levels * self.rollout
+
+    def init(self, seed: int) -> TrainState:
+        """The state before the first iteration."""
+        k_students, k_curriculum, k_run = jax.random.split(jax.random.key(seed), 3)
+        level = jax.eval_shape(self.space.sample, k_run)
+        obs = observation_spec(self.env, level)
+        init = jax.vmap(lambda key: self.student.init(key, obs))
+        return TrainState(
+            students=init(jax.random.split(k_students, self.students)),
+            curriculum=self.curriculum.init(k_curriculum),
+            key=k_run,
+            iteration=jnp.int32(0),
+        )
+
+    def step(self, state: TrainState) -> tuple[TrainState, Metrics]:
+        """One iteration: propose, collect, learn, observe."""
+        key = jax.random.fold_in(state.key, state.iteration)
+        k_propose, k_collect, k_learn, k_observe = jax.random.split(key, 4)
+        curriculum, proposal = self.curriculum.propose(k_propose, state.curriculum)
+        rollout = JaxCollector(self.env, self.student, self.rollout)(k_collect, state.students, proposal.levels)
+        students, learning = self._learn(k_learn, state, proposal, rollout)
+        curriculum, info = self.curriculum.observe(k_observe, curriculum, proposal, rollout)
+        metrics = self._describe(proposal, rollout) | learning | info.metrics
+        return TrainState(students, curriculum, state.key, state.iteration + 1), metrics
+
+    def _learn(
+        self, key: PRNGKeyArray, state: TrainState, proposal: Proposal, rollout: Rollout
+    ) -> tuple[StudentState, Metrics]:
+        """Learn if the proposal says so. The flag is one scalar: a rollout that nobody learns from costs no loss."""
+        progress = state.iteration / self.iterations
+        update = over_students(lambda k, s, r: self.student.update(k, s, r, progress), self.students)
+
+        def learn() -> tuple[StudentState, Metrics]:
+            return update(jax.random.split(key, self.students), state.students, rollout)
+
+        shapes = jax.eval_shape(learn)[1]
+        students, metrics = jax.lax.cond(
+            proposal.learn,
+            learn,
+            lambda: (state.students, jax.tree.map(lambda x: jnp.full(x.shape, jnp.nan, x.dtype), shapes)),
+        )
+        return students, {f"ppo/{name}": value.mean() for name, value in metrics.items()}
+
+    def _describe(self, proposal: Proposal, rollout: Rollout) -> Metrics:
+        view = episodes(rollout)
+        levels = jax.vmap(jax.vmap(self.space.metrics))(proposal.levels)
+        return {
+            "source": proposal.source,
+            "learned": proposal.learn,
+            "return": view.returns.mean(),
+            "solved": view.success_rate(self.success).mean(),
+            "episodes": view.number.sum(),
+            "generation": proposal.generations.mean(),
+        } | {f"level/{name}": value.mean() for name, value in levels.items()}
+
+
+def compiled(trainer: Trainer, most: int) -> Callable[[TrainState, int], tuple[TrainState, Metrics]]:
+    """A function that runs ``n <= most`` iterations in one dispatch and returns their metrics ``[most]``, NaN past n.
+
+    ``n`` is not part of the program, so every dispatch runs the same machine code: how a run is cut into dispatches
+    does not change a bit of it. The state that is passed in is used up.
+    """
+
+    def run(state: TrainState, n: Array) -> tuple[TrainState, Metrics]:
+        shapes = jax.eval_shape(trainer.step, state)[1]
+        log = jax.tree.map(lambda x: jnp.full((most, *x.shape), jnp.nan, jnp.float32), shapes)
+
+        def body(carry: tuple[Array, TrainState, Metrics]) -> tuple[Array, TrainState, Metrics]:
+            i, state, log = carry
+            state, metrics = trainer.step(state)
+            return i + 1, state, jax.tree.map(lambda all, x: all.at[i].set(x.astype(jnp.float32)), log, metrics)
+
+        _, state, log = jax.lax.while_loop(lambda carry: carry[0] < n, body, (jnp.int32(0), state, log))
+        return state, log
+
+    jitted = jax.jit(run, donate_argnums=0)
+    return lambda state, n: jitted(state, jnp.int32(n))
