@@ -1,0 +1,1 @@
+"""How good is a student on levels it was not trained on?"""

@@ -1,0 +1,152 @@
+"""Play a student on a suite. Every episode counts, and is played to its end.
+
+An episode's level and dice come from the seed, the task's name and the episode's number alone: the table of a task does
+not depend on what else is in its suite, and the same student and seed give the same table.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from ..envs.base import Environment, Suite, Task
+from ..errors import require
+from ..rl.ppo import Student, StudentState
+from ..rollout import select
+
+
+class TaskResult(NamedTuple):
+    """All episodes on one task."""
+
+    task: str
+    returns: Float[np.ndarray, " N"]
+    lengths: Int[np.ndarray, " N"]
+    solved: Bool[np.ndarray, " N"]
+
+    @property
+    def solved_rate(self) -> float:
+        return float(self.solved.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the solved rate, over episodes."""
+        return float(self.solved.std(ddof=1) / np.sqrt(len(self.solved))) if len(self.solved) > 1 else 0.0
+
+    @property
+    def mean_return(self) -> float:
+        return float(self.returns.mean())
+
+
+class Evaluation(NamedTuple):
+    """A student on a suite."""
+
+    suite: str
+    seed: int
+    tasks: tuple[TaskResult, ...]
+
+    @property
+    def solved_rate(self) -> float:
+        """Mean over tasks, each counting once."""
+        return float(np.mean([task.solved_rate for task in self.tasks]))
+
+    @property
+    def mean_return(self) -> float:
+        return float(np.mean([task.mean_return for task in self.tasks]))
+
+
+def evaluate(
+    student: Student,
+    state: StudentState,
+    suite: Suite,
+    episodes: int = 100,
+    seed: int = 0,
+    success: float = 0.0,
+    greedy: bool = False,
+) -> Evaluation:
+    """Play ``episodes`` episodes on each task of a suite. ``state`` is one student's, without the ``S`` axis.
+
+    Actions are drawn from the policy, as in training; ``greedy`` takes the likeliest instead.
+    """
+    require(episodes >= 1, f"{episodes} episodes were asked for; an evaluation needs at least 1.")
+    results: dict[str, TaskResult] = {}
+    for tasks in _groups(suite.tasks):
+        keys = [_episode_keys(seed, task, episodes) for task in tasks]
+        levels = [_sampler(task)(k) for task, k in zip(tasks, keys, strict=True)]
+        stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *levels)
+        longest = max(task.max_steps for task in tasks)
+        play = _player(student, tasks[0].env, greedy)
+        returns, lengths = jax.device_get(play(state, jnp.concatenate(keys), stacked, jnp.int32(longest)))
+        for i, task in enumerate(tasks):
+            mine = slice(i * episodes, (i + 1) * episodes)
+            results[task.name] = TaskResult(task.name, returns[mine], lengths[mine], returns[mine] > success)
+    return Evaluation(suite.name, seed, tuple(results[task.name] for task in suite.tasks))
+
+
+def _groups(tasks: tuple[Task, ...]) -> list[list[Task]]:
+    """Tasks that can be played as one batch: equal environments, equal level shapes."""
+    groups: dict[Any, list[Task]] = {}
+    for task in tasks:
+        level = jax.eval_shape(task.sample, jax.random.key(0))
+        leaves, structure = jax.tree.flatten(level)
+        shapes = tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+        groups.setdefault((task.env, structure, shapes), []).append(task)
+    return list(groups.values())
+
+
+def _episode_keys(seed: int, task: Task, episodes: int) -> PRNGKeyArray:
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(task.name.encode()))
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(episodes))
+
+
+@lru_cache(maxsize=256)
+def _sampler(task: Task) -> Callable[[PRNGKeyArray], Any]:
+    return jax.jit(jax.vmap(lambda key: task.sample(jax.random.fold_in(key, 0))))
+
+
+@lru_cache(maxsize=64)
+def _player(student: Student, env: Environment, greedy: bool) -> Callable[..., tuple[Array, Array]]:
+    """Play a batch of episodes at once, in memory that does not grow with their length."""
+
+    def act(state: StudentState, key: PRNGKeyArray, memory: Any, obs: Any, first: Array) -> tuple[Any, Array]:
+        memory, decision = student.act(state, key, *jax.tree.map(lambda x: x[None], (memory, obs, first)))
+        action = student.actions.mode(decision.policy) if greedy else decision.action
+        return jax.tree.map(lambda x: x[0], (memory, action))
+
+    def play(state: StudentState, keys: PRNGKeyArray, levels: Any, longest: Array) -> tuple[Array, Array]:
+        count = keys.shape[0]
+        k_reset, k_play = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, 1)))(keys).T
+        env_state, obs = jax.vmap(env.reset)(k_reset, levels)
+        memory = student.initial_carry(count)
+
+        def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            t, env_state, obs, memory, over, total, length = carry
+            k = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, t)))(k_play)
+            first = jnp.broadcast_to(t == 0, (count,))
+            memory, action = jax.vmap(act, (None, 0, 0, 0, 0))(state, k[:, 0], memory, obs, first)
+            next_state, ts = jax.vmap(env.step)(k[:, 1], env_state, action)
+            # What is over stands still: nothing after an episode's end enters its return.
+            env_state, obs = select(over, (env_state, obs), (next_state, ts.obs))
+            total = total + jnp.where(over, 0.0, ts.reward)
+            length = length + ~over
+            return t + 1, env_state, obs, memory, over | ts.terminated | ts.truncated, total, length
+
+        start = (
+            jnp.int32(0),
+            env_state,
+            obs,
+            memory,
+            jnp.zeros(count, bool),
+            jnp.zeros(count),
+            jnp.zeros(count, jnp.int32),
+        )
+        *_, total, length = jax.lax.while_loop(lambda c: (c[0] < longest) & ~c[4].all(), body, start)
+        return total, length
+
+    return jax.jit(play)
