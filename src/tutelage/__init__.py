@@ -1,0 +1,56 @@
+"""Tutelage trains agents that stay good on levels nobody showed them, by letting teachers choose what they train on.
+
+Everything the command line does is one of these calls. Names are imported when first used: JAX takes a second to load.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .curricula.buffer import LevelBuffer as LevelBuffer
+    from .curricula.curator import Curator as Curator
+    from .envs.registry import preset as preset
+    from .errors import UserError as UserError
+    from .evaluation.evaluate import evaluate as evaluate
+    from .experiment import build as build
+    from .experiment import build_room as build_room
+    from .experiment import build_student as build_student
+    from .runs.config import override as override
+    from .runs.directory import read_settings as read_settings
+    from .runs.session import load as load
+    from .runs.session import resume as resume
+    from .runs.session import train as train
+    from .settings import Settings as Settings
+    from .trainer import Trainer as Trainer
+    from .trainer import compiled as compiled
+
+_PUBLIC = {
+    "Curator": "curricula.curator",
+    "LevelBuffer": "curricula.buffer",
+    "Settings": "settings",
+    "Trainer": "trainer",
+    "UserError": "errors",
+    "build": "experiment",
+    "build_room": "experiment",
+    "build_student": "experiment",
+    "compiled": "trainer",
+    "evaluate": "evaluation.evaluate",
+    "load": "runs.session",
+    "override": "runs.config",
+    "preset": "envs.registry",
+    "read_settings": "runs.directory",
+    "resume": "runs.session",
+    "train": "runs.session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'tutelage' has no attribute '{name}'")
+    return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_PUBLIC)

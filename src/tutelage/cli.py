@@ -1,0 +1,308 @@
+"""The command line. JAX is imported only by commands that compute, so that help answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .algorithms import METHODS, method
+from .envs.registry import ENVIRONMENTS, environment, preset
+from .errors import UserError, unknown
+from .runs import config
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .evaluation.evaluate import Evaluation
+    from .runs.session import Run
+
+COMMANDS = {
+    "train": "start a new run",
+    "resume": "go on with a run that was stopped",
+    "eval": "play a run's student on a held-out suite",
+    "show": "summarise a run",
+    "levels": "show the levels that a run's buffer values most",
+    "methods": "list the methods",
+    "envs": "list the environments, their presets and suites",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; returns its exit code."""
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except UserError as problem:
+        print(f"tutelage: {problem}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output, such as head, has gone
+        return 0
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        width = max(map(len, COMMANDS))
+        print("usage: tutelage COMMAND ...\n\nTrain robust agents by designing what they train on.\n")
+        print("\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items()))
+        print("\n`tutelage COMMAND --help` says more. A first run: tutelage train maze accel --preset small")
+        return 0
+    if arguments[0] == "--version":
+        from .runs.directory import package_version
+
+        print(f"tutelage {package_version()}")
+        return 0
+    if arguments[0] not in COMMANDS:
+        raise unknown("command", arguments[0], COMMANDS)
+    return {
+        "train": _train,
+        "resume": _resume,
+        "eval": _eval,
+        "show": _show,
+        "levels": _levels,
+        "methods": _methods,
+        "envs": _envs,
+    }[arguments[0]](arguments[1:])
+
+
+class _Parser(argparse.ArgumentParser):
+    """Speaks in sentences and leaves the exit to ``main``."""
+
+    def error(self, message: str) -> Any:
+        raise UserError(f"{message[:1].upper()}{message[1:]}. See `{self.prog} --help`.")
+
+
+def _parser(command: str) -> _Parser:
+    return _Parser(prog=f"tutelage {command}", description=COMMANDS[command], allow_abbrev=False)
+
+
+# --- training
+
+
+def _train(arguments: list[str]) -> int:
+    parser = _Parser(
+        prog="tutelage train",
+        description="Start a new run. Every setting can be given as --section.name value; "
+        "`tutelage train ENVIRONMENT METHOD --help` lists them.",
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("environment", nargs="?", help=f"one of: {', '.join(ENVIRONMENTS)}")
+    parser.add_argument("method", nargs="?", help=f"one of: {', '.join(METHODS)}")
+    parser.add_argument("--preset", default="", help="a named set of settings (`tutelage envs` lists them)")
+    parser.add_argument("--config", help="settings from a file, such as the config.toml of another run")
+    parser.add_argument("--seed", help="everything random comes from this (default 0)")
+    parser.add_argument("--steps", help="environment steps in all, such as 20M")
+    parser.add_argument("--run", help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument("-h", "--help", action="store_true", help="show this page")
+    options, rest = parser.parse_known_args(arguments)
+    if options.help and not (options.config or (options.environment and options.method)):
+        parser.print_help()
+        return 0
+    settings = _chosen_settings(options)
+    if options.help:
+        parser.print_help()
+        print("\nsettings (and their values here):")
+        for name, kind, value, text in config.describe(settings):
+            if "." in name:
+                print(f"  --{name.removeprefix('curriculum.').replace('_', '-'):<28} {value:<14} {text} ({kind})")
+        return 0
+    changes = _overrides(rest)
+    for name in ("seed", "steps"):
+        if getattr(options, name) is not None:
+            changes[f"train.{name}"] = getattr(options, name)
+    settings = config.override(settings, changes)
+    train = settings.train
+    path = options.run or f"runs/{settings.environment}-{settings.method}-s{train.seed}"
+    _use_jax()
+    from .runs import session
+
+    return _finish(lambda progress: session.train(settings, path, progress), path, options.quiet)
+
+
+def _chosen_settings(options: argparse.Namespace) -> Settings:
+    if options.config:
+        if options.preset or options.environment:
+            raise UserError("--config already says the environment, the method and the preset; leave those out.")
+        from .runs.directory import read_settings
+
+        return read_settings(options.config)
+    if not options.environment or not options.method:
+        raise UserError("Say what to train on and how, as in: tutelage train maze accel. See `tutelage train --help`.")
+    environment(options.environment)
+    method(options.method)
+    return preset(options.environment, options.method, options.preset)
+
+
+def _overrides(rest: list[str]) -> dict[str, str]:
+    """``--section.name value`` and ``--section.name=value`` as a mapping."""
+    changes: dict[str, str] = {}
+    words = iter(rest)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name.startswith("--") or len(name) == 2:
+            raise UserError(f"'{word}' was not understood; settings are given as --section.name value.")
+        if not equals:
+            value = next(words, None)
+            if value is None or (value.startswith("--") and "." in value):
+                raise UserError(f"{name} has no value; give one, as in: {name} VALUE.")
+        changes[name[2:]] = value
+    return changes
+
+
+def _resume(arguments: list[str]) -> int:
+    parser = _parser("resume")
+    parser.add_argument("run", help="the directory of the run")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    options = parser.parse_args(arguments)
+    _use_jax()
+    from .runs import session
+
+    return _finish(lambda progress: session.resume(options.run, progress), options.run, options.quiet)
+
+
+def _finish(start: Any, path: str, quiet: bool) -> int:
+    from .runs.progress import ProgressLine
+    from .runs.session import Silent
+
+    if quiet:
+        run: Run = start(Silent())
+    else:
+        with ProgressLine() as progress:
+            run = start(progress)
+    if not run.finished:
+        print(f"Stopped at iteration {run.iteration} of {run.trainer.iterations}. Go on with: tutelage resume {path}")
+        return 130
+    print(f"Finished. The run is in {path}; see it with: tutelage show {path}")
+    return 0
+
+
+# --- looking
+
+
+def _eval(arguments: list[str]) -> int:
+    parser = _parser("eval")
+    parser.add_argument("run", help="the directory of the run")
+    parser.add_argument("--suite", default="", help="a suite or a single task (default: the run's own suite)")
+    parser.add_argument("--episodes", type=int, default=100, help="episodes on each task (default 100)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the test episodes (default 0)")
+    parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
+    options = parser.parse_args(arguments)
+    _use_jax()
+    from .runs import session
+
+    run = session.load(options.run, _warn)
+    result = run.evaluate(options.suite, options.episodes, options.seed, options.greedy)
+    print(_table(result))
+    run.directory.append("evaluations.jsonl", [session.evaluation_record(run.iteration, run.trainer, result)])
+    return 0
+
+
+def _table(result: Evaluation) -> str:
+    width = max(len("mean"), *(len(task.task) for task in result.tasks))
+    lines = [f"{'':<{width}}  solved          return  steps"]
+    for task in result.tasks:
+        rate = f"{task.solved_rate:.2f} ± {task.standard_error:.2f}"
+        lines.append(f"{task.task:<{width}}  {rate:<14}  {task.mean_return:>6.3f}  {task.lengths.mean():>5.0f}")
+    lines.append(f"{'mean':<{width}}  {result.solved_rate:<14.2f}  {result.mean_return:>6.3f}")
+    episodes = len(result.tasks[0].returns)
+    lines.append(f"{result.suite}, {episodes} episodes each, seed {result.seed}; ± is the standard error over episodes")
+    return "\n".join(lines)
+
+
+def _show(arguments: list[str]) -> int:
+    parser = _parser("show")
+    parser.add_argument("run", help="the directory of the run")
+    options = parser.parse_args(arguments)
+    _use_jax()
+    from .runs import session
+    from .runs.directory import EVALUATIONS, METRICS
+
+    run = session.load(options.run, _warn)
+    settings, trainer = run.settings, run.trainer
+    rows = [
+        ("environment", settings.environment),
+        ("method", settings.method),
+        ("seed", str(settings.train.seed)),
+        ("iterations", f"{run.iteration:,} of {trainer.iterations:,}{' (finished)' if run.finished else ''}"),
+        ("steps", f"{run.iteration * trainer.steps_per_iteration:,}"),
+    ]
+    metrics = run.directory.read(METRICS)
+    if metrics:
+        last = metrics[-1]
+        rows.append(("last logged", f"iteration {last['iteration']:,}, {last['steps_per_second']:,.0f} steps a second"))
+        rows += [(f"  {name}", f"{last[name]:.3f}") for name in sorted(last) if _worth_showing(name)]
+    evaluations = run.directory.read(EVALUATIONS)
+    if evaluations:
+        last = evaluations[-1]
+        rows.append(
+            ("last evaluation", f"{last['suite']} at iteration {last['iteration']:,}: {last['solved']:.2f} solved")
+        )
+        rows += [(f"  {task}", f"{figures['solved']:.2f}") for task, figures in last["tasks"].items()]
+    rows.append(("digest", run.digest))
+    width = max(len(name) for name, _ in rows)
+    print("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
+    return 0
+
+
+def _worth_showing(name: str) -> bool:
+    return name in ("return", "solved", "score") or name.startswith(("buffer/", "replayed/level/", "generated/level/"))
+
+
+def _levels(arguments: list[str]) -> int:
+    parser = _parser("levels")
+    parser.add_argument("run", help="the directory of the run")
+    parser.add_argument("--top", type=int, default=8, help="how many (default 8)")
+    parser.add_argument("--png", help="draw them to this file instead of printing them")
+    parser.add_argument("--student", type=int, default=0, help="whose buffer (default 0, the first student's)")
+    options = parser.parse_args(arguments)
+    if options.top < 1:
+        raise UserError(f"--top is {options.top}; give at least 1.")
+    _use_jax()
+    from .runs import session
+    from .runs.levels import gallery, top_levels
+
+    run = session.load(options.run, _warn)
+    best = top_levels(run, options.top, options.student)
+    if options.png:
+        gallery(run, best, Path(options.png))
+        print(f"Drew {len(best)} levels to {options.png}.")
+        return 0
+    for entry in best:
+        print(entry.caption)
+        print(run.room.to_text(entry.level) if run.room.to_text else entry.level, end="\n\n")
+    return 0
+
+
+def _methods(arguments: list[str]) -> int:
+    _parser("methods").parse_args(arguments)
+    width = max(map(len, METHODS))
+    print("\n".join(f"{name:<{width}}  {entry.summary}" for name, entry in METHODS.items()))
+    return 0
+
+
+def _envs(arguments: list[str]) -> int:
+    _parser("envs").parse_args(arguments)
+    for entry in ENVIRONMENTS.values():
+        print(f"{entry.name}: {entry.summary}")
+        for name, make in entry.presets.items():
+            mark = " (default)" if name == entry.default_preset else ""
+            print(f"  preset {name}{mark}: {(make.__doc__ or '').strip()}")
+        room = entry.build(preset(entry.name, "dr").env)
+        print(f"  suites: {', '.join(room.suites)}")
+    return 0
+
+
+def _use_jax() -> None:
+    from .runs.cache import keep_compiled_programs
+
+    keep_compiled_programs()
+
+
+def _warn(message: str) -> None:
+    print(f"tutelage: {message}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
