@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from .envs.registry import preset as preset
     from .errors import UserError as UserError
     from .evaluation.evaluate import evaluate as evaluate
+    from .evaluation.record import Episode as Episode
+    from .evaluation.record import record as record
     from .experiment import build as build
     from .experiment import build_room as build_room
     from .experiment import build_student as build_student
     from .runs.config import override as override
     from .runs.directory import read_settings as read_settings
+    from .runs.progress import ProgressLine as ProgressLine
+    from .runs.session import Run as Run
     from .runs.session import load as load
     from .runs.session import resume as resume
     from .runs.session import train as train
@@ -28,7 +32,10 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "Curator": "curricula.curator",
+    "Episode": "evaluation.record",
     "LevelBuffer": "curricula.buffer",
+    "ProgressLine": "runs.progress",
+    "Run": "runs.session",
     "Settings": "settings",
     "Trainer": "trainer",
     "UserError": "errors",
@@ -41,6 +48,7 @@ _PUBLIC = {
     "override": "runs.config",
     "preset": "envs.registry",
     "read_settings": "runs.directory",
+    "record": "evaluation.record",
     "resume": "runs.session",
     "train": "runs.session",
 }

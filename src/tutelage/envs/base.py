@@ -89,6 +89,8 @@ class Room:
     to_text: Callable[[Level], str] | None = None
     gallery: Callable[[Sequence[Level], Sequence[str], Path], None] | None = None
     """Draw levels with captions into one picture."""
+    animate: Callable[[Level, State, Path], None] | None = None
+    """Draw one episode as a moving picture, from its level and its states ``[T + 1, ...]``."""
 
 
 def observation_spec(env: Environment, level: Level) -> Any:

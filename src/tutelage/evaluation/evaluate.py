@@ -77,7 +77,8 @@ def evaluate(
     require(episodes >= 1, f"{episodes} episodes were asked for; an evaluation needs at least 1.")
     results: dict[str, TaskResult] = {}
     for tasks in _groups(suite.tasks):
-        keys = [_episode_keys(seed, task, episodes) for task in tasks]
+        numbers = jnp.arange(episodes)
+        keys = [jax.vmap(lambda i, task=task: episode_key(seed, task, i))(numbers) for task in tasks]
         levels = [_sampler(task)(k) for task, k in zip(tasks, keys, strict=True)]
         stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *levels)
         longest = max(task.max_steps for task in tasks)
@@ -100,28 +101,46 @@ def _groups(tasks: tuple[Task, ...]) -> list[list[Task]]:
     return list(groups.values())
 
 
-def _episode_keys(seed: int, task: Task, episodes: int) -> PRNGKeyArray:
-    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(task.name.encode()))
-    return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(episodes))
+def episode_key(seed: int, task: Task, number: int | Array) -> PRNGKeyArray:
+    """Everything random about one episode of a task."""
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), zlib.crc32(task.name.encode())), number)
 
 
-@lru_cache(maxsize=256)
-def _sampler(task: Task) -> Callable[[PRNGKeyArray], Any]:
-    return jax.jit(jax.vmap(lambda key: task.sample(jax.random.fold_in(key, 0))))
+def episode_level(task: Task, key: PRNGKeyArray) -> Any:
+    """The level of the episode with this key."""
+    return task.sample(jax.random.fold_in(key, 0))
 
 
-@lru_cache(maxsize=64)
-def _player(student: Student, env: Environment, greedy: bool) -> Callable[..., tuple[Array, Array]]:
-    """Play a batch of episodes at once, in memory that does not grow with their length."""
+def dice(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+    """The keys by which the episode with this key starts, and by which it goes on."""
+    k_reset, k_play = jax.random.split(jax.random.fold_in(key, 1))
+    return k_reset, k_play
+
+
+def actor(student: Student, greedy: bool) -> Callable[..., tuple[Any, Array]]:
+    """Memory and action of a student at one step of one episode."""
 
     def act(state: StudentState, key: PRNGKeyArray, memory: Any, obs: Any, first: Array) -> tuple[Any, Array]:
         memory, decision = student.act(state, key, *jax.tree.map(lambda x: x[None], (memory, obs, first)))
         action = student.actions.mode(decision.policy) if greedy else decision.action
         return jax.tree.map(lambda x: x[0], (memory, action))
 
+    return act
+
+
+@lru_cache(maxsize=256)
+def _sampler(task: Task) -> Callable[[PRNGKeyArray], Any]:
+    return jax.jit(jax.vmap(lambda key: episode_level(task, key)))
+
+
+@lru_cache(maxsize=64)
+def _player(student: Student, env: Environment, greedy: bool) -> Callable[..., tuple[Array, Array]]:
+    """Play a batch of episodes at once, in memory that does not grow with their length."""
+    act = actor(student, greedy)
+
     def play(state: StudentState, keys: PRNGKeyArray, levels: Any, longest: Array) -> tuple[Array, Array]:
         count = keys.shape[0]
-        k_reset, k_play = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, 1)))(keys).T
+        k_reset, k_play = jax.vmap(dice)(keys)
         env_state, obs = jax.vmap(env.reset)(k_reset, levels)
         memory = student.initial_carry(count)
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..types import Carry, Observation
+from . import lstm
 
 _relu_init = nn.initializers.orthogonal(2**0.5)
 
@@ -32,16 +33,10 @@ class LSTM(nn.Module):
         kernel = self.param("kernel", nn.initializers.orthogonal(), (inputs + self.width, 4 * self.width))
         bias = self.param("bias", nn.initializers.zeros, (4 * self.width,))
 
-        def cell(carry: Carry, step: tuple[Array, Array]) -> tuple[Carry, Array]:
-            x_t, first_t = step
-            hidden, memory = _reset(carry, first_t)
-            gates = jnp.concatenate([x_t, hidden], axis=-1) @ kernel + bias
-            i, f, g, o = jnp.split(gates, 4, axis=-1)
-            memory = nn.sigmoid(f) * memory + nn.sigmoid(i) * jnp.tanh(g)
-            hidden = nn.sigmoid(o) * jnp.tanh(memory)
-            return (hidden, memory), hidden
-
-        return _scan(cell, carry, (x, first))
+        if x.shape[0] == 1:  # acting
+            carry, _ = lstm.step(kernel, bias, carry, x[0], first[0])
+            return carry, carry[0][None]
+        return lstm.unroll(kernel, bias, carry, x, first)
 
     def initial_carry(self, batch: int) -> Carry:
         zeros = jnp.zeros((batch, self.width))

@@ -10,8 +10,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ...errors import require
-from .env import STEPS
-from .level import MazeLevel
+from .env import STEPS, MazeState, Trial, TrialState
+from .level import MazeLevel, crop
 
 # Each differs in brightness too, so that a grey print can be read.
 WALL, WALL_EDGE = (66, 70, 78), (92, 96, 104)
@@ -79,6 +79,13 @@ def animate(
     frames[0].save(path, format="GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
 
 
+def animate_episode(level: MazeLevel | Trial, states: MazeState | TrialState, path: str | Path, view: int = 5) -> None:
+    """Write a recorded episode as a GIF. ``states`` are those of all its steps, the first included."""
+    maze = level.level if isinstance(level, Trial) else level
+    played = states.maze if isinstance(states, TrialState) else states
+    animate(crop(maze), played.position, played.direction, path, view, cell=24)
+
+
 def _picture(level: MazeLevel, position: Any, direction: Any, trail: Any, cell: int, view: int = 0) -> Image.Image:
     walls = np.pad(np.asarray(level.walls), 1, constant_values=True)
     height, width = walls.shape
@@ -110,7 +117,7 @@ def _picture(level: MazeLevel, position: Any, direction: Any, trail: Any, cell: 
     middle = (np.array([x, y]) + 0.5) * unit
     tip, back, side = ahead * 0.40 * unit, ahead * -0.34 * unit, right * 0.36 * unit
     pen.polygon([tuple(map(float, middle + corner)) for corner in (tip, back + side, back - side)], AGENT)
-    return image.resize((width * cell, height * cell), Image.Resampling.LANCZOS)
+    return image.resize((width * cell, height * cell), Image.Resampling.BOX)
 
 
 def _mix(colour: tuple[int, int, int], other: tuple[int, int, int], share: float) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from ..base import Room
 from .env import Maze
 from .level import to_ascii
 from .network import MazeEncoder
-from .render import gallery
+from .render import animate_episode, gallery
 from .settings import MazeSettings
 from .space import MazeSpace
 from .suites import suite, suite_names
@@ -26,4 +26,5 @@ def build(settings: MazeSettings) -> Room:
         empty=space.empty,
         to_text=to_ascii,
         gallery=gallery,
+        animate=partial(animate_episode, view=settings.view),
     )

@@ -1,0 +1,97 @@
+"""One episode of an evaluation in full, to be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from ..envs.base import Task
+from ..rl.ppo import Student, StudentState
+from ..types import Level, State
+from .evaluate import actor, dice, episode_key, episode_level
+
+
+class Episode(NamedTuple):
+    """An episode of ``T`` steps, as numpy arrays."""
+
+    level: Level
+    states: State
+    """``[T + 1, ...]``: before the first step, and after every step."""
+    actions: Int[np.ndarray, " T"]
+    rewards: Float[np.ndarray, " T"]
+
+    @property
+    def length(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def total(self) -> float:
+        """The return."""
+        return float(self.rewards.sum())
+
+
+def record(
+    student: Student, state: StudentState, task: Task, seed: int = 0, number: int = 0, greedy: bool = False
+) -> Episode:
+    """Play episode ``number`` of a task again: the one that ``evaluate`` counts with the same seed.
+
+    (A single episode is not always rounded as one of a batch is, which can turn an action that was nearly a tie.)
+    """
+    key = episode_key(seed, task, number)
+    level, states, actions, rewards, length = jax.device_get(_recorder(student, task, greedy)(state, key))
+    length = int(length)
+    return Episode(level, jax.tree.map(lambda x: x[: length + 1], states), actions[:length], rewards[:length])
+
+
+@lru_cache(maxsize=64)
+def _recorder(student: Student, task: Task, greedy: bool) -> Callable[[StudentState, PRNGKeyArray], tuple[Any, ...]]:
+    """Buffers are as long as the longest episode, but no step is played after the end."""
+    act, env, longest = actor(student, greedy), task.env, task.max_steps
+
+    def play(state: StudentState, key: PRNGKeyArray) -> tuple[Any, ...]:
+        level = episode_level(task, key)
+        k_reset, k_play = dice(key)
+        env_state, obs = env.reset(k_reset, level)
+        memory = jax.tree.map(lambda x: x[0], student.initial_carry(1))
+
+        def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            t, env_state, obs, memory, over, states, actions, rewards = carry
+            k_act, k_step = jax.random.split(jax.random.fold_in(k_play, t))
+            memory, action = act(state, k_act, memory, obs, t == 0)
+            env_state, ts = env.step(k_step, env_state, action)
+            states = jax.tree.map(lambda all, x: all.at[t + 1].set(x), states, env_state)
+            over = ts.terminated | ts.truncated
+            return (
+                t + 1,
+                env_state,
+                ts.obs,
+                memory,
+                over,
+                states,
+                actions.at[t].set(action),
+                rewards.at[t].set(ts.reward),
+            )
+
+        def buffer(first: Array) -> Array:
+            return jnp.zeros((longest + 1, *first.shape), first.dtype).at[0].set(first)
+
+        start = (
+            jnp.int32(0),
+            env_state,
+            obs,
+            memory,
+            jnp.bool_(False),
+            jax.tree.map(buffer, env_state),
+            jnp.zeros(longest, jnp.int32),
+            jnp.zeros(longest),
+        )
+        t, *_, states, actions, rewards = jax.lax.while_loop(lambda c: (c[0] < longest) & ~c[4], body, start)
+        return level, states, actions, rewards, t
+
+    return jax.jit(play)
