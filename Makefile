@@ -23,7 +23,7 @@ setup: $(STAMP) ## create .venv with the exact versions of requirements.lock
 
 $(STAMP): requirements.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tutelage needs Python 3.11 or newer, and '$(PYTHON)' is older or missing: install it, or name another with 'make setup PYTHON=...'." >&2; exit 1; }
-	"$(PYTHON)" -m venv --clear .venv
+	"$(PYTHON)" -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@

@@ -1,0 +1,71 @@
+"""Time Tutelage on the settings of `peers/minimax.py`; print one JSON line of intervals.
+
+usage: python ours.py {dr,plr,robust_plr,accel} SECONDS
+"""
+
+import json
+import math
+import sys
+import time
+
+import jax
+import numpy as np
+
+import tutelage
+
+INTERVAL = 10.0  # seconds
+WARM_UPDATES = 2
+CHANGES = {
+    "plr": {"replay.score": "maxmc", "replay.min_fill": "1"},
+    "robust_plr": {"replay.score": "maxmc", "replay.min_fill": "1"},
+    "accel": {
+        "replay.score": "maxmc",
+        "replay.min_fill": "1",
+        "evolve.start": "random",
+        "evolve.edits": "20",
+        "evolve.parents": "4",
+    },
+}
+
+
+def measure_ours(method: str, seconds: float) -> list[dict[str, float]]:
+    """Train for about `seconds` and return an entry for every interval of about `INTERVAL` seconds.
+
+    An entry holds `steps` (every environment step played, learned from or not), `seconds` (wall time, read when the
+    device has finished) and `updates` (PPO updates, of five epochs each). As for the peer: 13x13 maze, 60 walls, 32
+    levels x 256 steps, LSTM-256, five epochs, one minibatch, a buffer of 4,000 that is full before the clock starts,
+    replay probability 0.5 (0.8 and 20 edits for ACCEL), MaxMC, and two updates of warm-up. Unlike for the peer, the
+    metrics of every level are computed: they are part of every run.
+    """
+    settings = tutelage.override(
+        tutelage.preset("maze", method.replace("_", "-"), "thesis-accel"), CHANGES.get(method, {})
+    )
+    trainer = tutelage.build(settings)
+    state = trainer.init(0)
+    run = tutelage.compiled(trainer, 8)
+
+    def advance(number: int) -> int:
+        nonlocal state
+        state, log = run(state, number)
+        return int(np.nansum(jax.device_get(log["learned"])))
+
+    fill = math.ceil(4000 / settings.train.levels) if method in CHANGES else 0
+    for _ in range(math.ceil(fill / 8)):
+        advance(8)
+    updates = 0
+    while updates < WARM_UPDATES:
+        updates += advance(1)
+
+    intervals: list[dict[str, float]] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        began, steps, updates = time.perf_counter(), 0, 0
+        while time.perf_counter() - began < INTERVAL:
+            updates += advance(1)
+            steps += trainer.steps_per_iteration
+        intervals.append({"steps": steps, "seconds": time.perf_counter() - began, "updates": updates})
+    return intervals
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_ours(sys.argv[1], float(sys.argv[2]))))

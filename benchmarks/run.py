@@ -1,0 +1,133 @@
+"""Measure training speed beside minimax-lib: the same maze, batch, network and buffer, on this machine.
+
+The two take turns, each in a process of its own (ours, minimax, ours, minimax, ...), so that whatever else the machine
+does hits both. Compiling, filling the level buffer and two updates of warm-up come before the clock starts.
+
+Whether a batch is learned from is a coin toss in these methods, and a batch that is costs several times one that is
+not, so the plain rate of a short run depends on its luck. The table therefore gives both the plain rate (median
+and range over intervals) and the rate at the expected share of updates, from a least-squares split of the time into
+playing and learning.
+"""
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+PEER_VENV = HERE / ".venv-minimax"
+PEER_PINS = HERE / "peers" / "minimax-requirements.txt"
+RESULTS = HERE / "results.json"
+STEPS_PER_ROLLOUT = 32 * 256
+# Expected PPO updates a rollout. An ACCEL replay (probability 0.8) is learned from and followed by a rollout of edits.
+UPDATES_PER_ROLLOUT = {"dr": 1.0, "plr": 1.0, "robust_plr": 0.5, "accel": 0.8 / 1.8}
+PEER_METHODS = ("robust_plr", "accel")
+
+Interval = dict[str, float]
+
+
+def peer_python() -> Path:
+    """The interpreter of minimax-lib's own environment, which is created (or renewed) where its pins are not met."""
+    python, stamp = PEER_VENV / "bin" / "python", PEER_VENV / "pins.txt"
+    if not stamp.exists() or stamp.read_text() != PEER_PINS.read_text():
+        print(f"Installing minimax-lib into {PEER_VENV.relative_to(HERE.parent)} (once) ...", flush=True)
+        base = sys.executable if sys.version_info[:2] == (3, 11) else shutil.which("python3.11")
+        if base is None:
+            raise SystemExit("minimax-lib's dependencies install on Python 3.11 only: put python3.11 on the PATH.")
+        subprocess.run([base, "-m", "venv", "--clear", PEER_VENV], check=True)
+        # --no-deps: the pins are complete, and the library's own ranges admit versions that it fails with.
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run([*pip, "-r", PEER_PINS], check=True)
+        shutil.copyfile(PEER_PINS, stamp)
+    return python
+
+
+def measure(python: Path | str, script: Path, method: str, seconds: float) -> list[Interval]:
+    """Run one measurement in a process of its own; its last line of output is a JSON list of intervals."""
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAX_COMPILATION_CACHE_DIR")}
+    done = subprocess.run(
+        [python, script, method, str(seconds)], env=env | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE, text=True
+    )
+    if done.returncode:
+        raise SystemExit(f"{script.name} {method} failed (exit status {done.returncode}); its message is above.")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def summarise(method: str, intervals: list[Interval]) -> dict[str, float]:
+    """Plain rates over intervals, and the rate at the expected share of updates."""
+    rates = [i["steps"] / i["seconds"] for i in intervals]
+    work = np.array([[i["steps"], i["updates"]] for i in intervals])
+    seconds = np.array([i["seconds"] for i in intervals])
+    a_step, an_update = np.linalg.lstsq(work, seconds, rcond=None)[0]
+    return {
+        "median": statistics.median(rates),
+        "min": min(rates),
+        "max": max(rates),
+        "share": float(work[:, 1].sum() / work[:, 0].sum() * STEPS_PER_ROLLOUT),
+        "expected": 1 / float(a_step + an_update * UPDATES_PER_ROLLOUT[method] / STEPS_PER_ROLLOUT),
+    }
+
+
+def machine(peer: Path) -> dict[str, str]:
+    """What the figures were measured on."""
+    code = "import importlib.metadata as m; print(m.version('minimax-lib'), m.version('jax'))"
+    peer_versions = subprocess.run([peer, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "cores": str(os.cpu_count()),
+        "load average": " ".join(f"{load:.2f}" for load in os.getloadavg()),
+        "python": platform.python_version(),
+        "tutelage": f"{importlib.metadata.version('tutelage')} on jax {importlib.metadata.version('jax')}",
+        "minimax-lib": f"{peer_versions[0]} on jax {peer_versions[1]}",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--methods", nargs="+", default=list(UPDATES_PER_ROLLOUT), choices=list(UPDATES_PER_ROLLOUT))
+    parser.add_argument("--seconds", type=float, default=60, help="timed seconds of each turn")
+    parser.add_argument("--rounds", type=int, default=2, help="turns that each library gets")
+    options = parser.parse_args()
+
+    peer = peer_python()
+    facts = machine(peer)
+    sides = {"tutelage": (sys.executable, HERE / "ours.py"), "minimax-lib": (peer, HERE / "peers" / "minimax.py")}
+    measured: dict[str, dict[str, list[Interval]]] = {}
+    for method in options.methods:
+        playing = [side for side in sides if side == "tutelage" or method in PEER_METHODS]
+        measured[method] = {side: [] for side in playing}
+        for turn in range(options.rounds):
+            for side in playing:
+                python, script = sides[side]
+                print(f"{method}: {side}, turn {turn + 1} of {options.rounds} ...", flush=True)
+                measured[method][side] += measure(python, script, method, options.seconds)
+    facts["load average after"] = " ".join(f"{load:.2f}" for load in os.getloadavg())
+
+    summaries = {m: {side: summarise(m, intervals) for side, intervals in measured[m].items()} for m in measured}
+    RESULTS.write_text(json.dumps({"machine": facts, "summary": summaries, "intervals": measured}, indent=2) + "\n")
+
+    print("\n" + "\n".join(f"{name}: {value}" for name, value in facts.items()) + "\n")
+    print(f"{'method':<12}{'library':<13}{'steps/s':>9}{'range':>17}{'updates/rollout':>17}{'at expected':>13}")
+    for method, by_side in summaries.items():
+        for side, s in by_side.items():
+            spread = f"{s['min']:,.0f}-{s['max']:,.0f}"
+            rates = f"{s['median']:>9,.0f}{spread:>17}{s['share']:>17.2f}{s['expected']:>13,.0f}"
+            print(f"{method:<12}{side:<13}{rates}")
+        if "minimax-lib" not in by_side:
+            continue
+        ours, theirs = by_side["tutelage"], by_side["minimax-lib"]
+        plain, expected = ours["median"] / theirs["median"], ours["expected"] / theirs["expected"]
+        print(f"{method:<12}{'ratio':<13}{plain:>8.2f}x{'':>34}{expected:>12.2f}x")
+
+
+if __name__ == "__main__":
+    main()
