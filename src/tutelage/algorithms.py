@@ -6,16 +6,30 @@ Imports of JAX wait until a method is built, so that listing the methods is inst
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import UserError, unknown
-from .settings import AccelSettings, DRSettings, PLRSettings, PPOSettings, ReplaySettings
+from .settings import (
+    AccelSettings,
+    AdversarySettings,
+    DRSettings,
+    EvolveSettings,
+    PairedSettings,
+    PLRSettings,
+    PPOSettings,
+    RepairedSettings,
+    ReplaySettings,
+    TeacherSettings,
+)
 
 if TYPE_CHECKING:
+    from .curricula.adversary import Adversary
     from .curricula.base import Curriculum
+    from .curricula.designer import Designer
+    from .curricula.editors import Editor
     from .curricula.replay import Replay
-    from .envs.base import Room
+    from .envs.base import DesignTask, Room
 
 
 @dataclass(frozen=True)
@@ -35,10 +49,11 @@ class Method:
     summary: str
     settings: type
     build: Callable[[Any, Parts], Curriculum]
-    students: int = 1
+    students: Callable[[Any], int] = lambda settings: 1
+    """How many students learn, from the method's settings."""
 
 
-def _replay(base: Curriculum, replay: ReplaySettings, parts: Parts, learn_from_new: bool) -> Replay:
+def _replay(base: Curriculum, replay: ReplaySettings, parts: Parts, learn_from_new: bool, students: int = 1) -> Replay:
     from .curricula.buffer import LevelBuffer
     from .curricula.replay import Replay
     from .scores import Score
@@ -48,11 +63,50 @@ def _replay(base: Curriculum, replay: ReplaySettings, parts: Parts, learn_from_n
         LevelBuffer(replay.capacity, replay.prioritisation, replay.temperature, replay.staleness, replay.duplicates),
         Score(replay.score, parts.ppo.discount, parts.ppo.gae_lambda, parts.room.success),
         levels=parts.levels,
+        students=students,
         rate=replay.rate,
         schedule=replay.schedule,
         min_fill=replay.min_fill,
         learn_from_new=learn_from_new,
+        relative=replay.relative,
+        optimum=parts.room.optimum if replay.score == "exact-regret" else None,
     )
+
+
+def _designer(task: DesignTask, settings: TeacherSettings, parts: Parts) -> Designer:
+    """A teacher is a student of a design task; what its settings do not say, it shares with the students."""
+    from .curricula.designer import Designer
+    from .rl.distributions import Categorical
+    from .rl.networks import CORES, ActorCritic
+    from .rl.ppo import Student
+
+    assert parts.room.design_encoder is not None, "an environment with a design task has eyes for its designer"
+    actions = Categorical(task.action_space.n)
+    # Two layers before the action: with a memory they follow it, without one the first stands in its place.
+    recurrent = settings.core != "none"
+    network = ActorCritic(
+        encoder=parts.room.design_encoder(settings, task),
+        core=CORES[settings.core](settings.width if recurrent else settings.head),
+        outputs=actions.parameters,
+        head=settings.head,
+        layers=2 if recurrent else 1,
+    )
+    shared = replace(parts.ppo, learning_rate=settings.learning_rate, entropy_coef=settings.entropy_coef, anneal=False)
+    return Designer(task, Student(network, actions, shared))
+
+
+def _adversary(settings: AdversarySettings, teacher: TeacherSettings, parts: Parts) -> Adversary:
+    from .curricula.adversary import Adversary
+    from .curricula.objectives import Objective
+
+    if parts.room.design is None:
+        raise UserError(
+            "This environment has no design task, so no teacher can learn to build its levels; "
+            "choose a method without one, such as dr, robust-plr or accel."
+        )
+    ppo = parts.ppo
+    objective = Objective(settings.objective, ppo.discount, ppo.gae_lambda, settings.clip, parts.room.optimum)
+    return Adversary(_designer(parts.room.design, teacher, parts), objective, parts.levels, settings.students)
 
 
 def dr(settings: DRSettings, parts: Parts) -> Curriculum:
@@ -83,15 +137,43 @@ def accel(settings: AccelSettings, parts: Parts) -> Curriculum:
     start = room.empty if evolve.start == "empty" and room.empty is not None else room.space.sample
     return Evolve(
         _replay(Random(start, parts.levels), settings.replay, parts, learn_from_new=False),
-        edit=(lambda key, level: room.space.edit(key, level, evolve.edits))
-        if evolve.editor == "random"
-        else (lambda key, level: room.space.sample(key)),
+        _editor(evolve, settings.teacher, parts),
         levels=parts.levels,
         criterion=evolve.criterion,
         parents=evolve.parents,
         rate=evolve.rate,
         inherit=evolve.editor != "none",
     )
+
+
+def _editor(evolve: EvolveSettings, teacher: TeacherSettings, parts: Parts) -> Editor:
+    from .curricula.editors import LearnedEditor, RandomEditor
+    from .scores import Score
+
+    room = parts.room
+    if evolve.editor == "none":
+        return RandomEditor(lambda key, level: room.space.sample(key))
+    if evolve.editor == "random":
+        return RandomEditor(lambda key, level: room.space.edit(key, level, evolve.edits))
+    if room.editing is None:
+        raise UserError("This environment has no editing task for a teacher to learn; set evolve.editor to random.")
+    designer = _designer(room.editing(evolve.edits), teacher, parts)
+    return LearnedEditor(designer, Score("pvl", parts.ppo.discount, parts.ppo.gae_lambda))
+
+
+def paired(settings: PairedSettings, parts: Parts) -> Curriculum:
+    """Minimax, PAIRED and population PAIRED: a teacher designs every level; they differ in what it is paid for."""
+    return _adversary(settings.adversary, settings.teacher, parts)
+
+
+def repaired(settings: RepairedSettings, parts: Parts) -> Curriculum:
+    """REPAIRED: robust replay, a buffer for each student, over the levels of a PAIRED teacher."""
+    generator = _adversary(settings.adversary, settings.teacher, parts)
+    return _replay(generator, settings.replay, parts, learn_from_new=False, students=settings.adversary.students)
+
+
+def _as_many(settings: PairedSettings | RepairedSettings) -> int:
+    return settings.adversary.students
 
 
 METHODS = {
@@ -101,6 +183,12 @@ METHODS = {
         Method("plr", "prioritised level replay: random and replayed levels, all learned from", PLRSettings, plr),
         Method("robust-plr", "replay that learns only from replayed levels (PLR⊥)", PLRSettings, robust_plr),
         Method("accel", "robust replay whose levels are edited into harder ones", AccelSettings, accel),
+        Method(
+            "minimax", "a teacher designs levels on which the student earns little", PairedSettings, paired, _as_many
+        ),
+        Method("paired", "a teacher designs levels of high regret for two students", PairedSettings, paired, _as_many),
+        Method("population-paired", "PAIRED with a population of students", PairedSettings, paired, _as_many),
+        Method("repaired", "robust replay of a PAIRED teacher's levels", RepairedSettings, repaired, _as_many),
     ]
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +34,16 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit code."""
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments))
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
     except UserError as problem:
         print(f"tutelage: {problem}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:  # the reader of our output, such as head, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
         return 0
 
 
@@ -96,6 +103,7 @@ def _train(arguments: list[str]) -> int:
     parser.add_argument("--run", help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
+    given, arguments = _apart(arguments)
     options, rest = parser.parse_known_args(arguments)
     if options.help and not (options.config or (options.environment and options.method)):
         parser.print_help()
@@ -108,7 +116,7 @@ def _train(arguments: list[str]) -> int:
             if "." in name:
                 print(f"  --{name.removeprefix('curriculum.').replace('_', '-'):<28} {value:<14} {text} ({kind})")
         return 0
-    changes = _overrides(rest)
+    changes = _overrides(given + rest)
     for name in ("seed", "steps"):
         if getattr(options, name) is not None:
             changes[f"train.{name}"] = getattr(options, name)
@@ -135,6 +143,20 @@ def _chosen_settings(options: argparse.Namespace) -> Settings:
     return preset(options.environment, options.method, options.preset)
 
 
+def _apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Settings and their values apart from the rest: argparse would take such a value for the environment."""
+    settings: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name.startswith("--") and "." in name:
+            settings += [word] if equals else [word, *islice(words, 1)]
+        else:
+            rest.append(word)
+    return settings, rest
+
+
 def _overrides(rest: list[str]) -> dict[str, str]:
     """``--section.name value`` and ``--section.name=value`` as a mapping."""
     changes: dict[str, str] = {}
@@ -145,7 +167,7 @@ def _overrides(rest: list[str]) -> dict[str, str]:
             raise UserError(f"'{word}' was not understood; settings are given as --section.name value.")
         if not equals:
             value = next(words, None)
-            if value is None or (value.startswith("--") and "." in value):
+            if value is None or value.startswith("--"):
                 raise UserError(f"{name} has no value; give one, as in: {name} VALUE.")
         changes[name[2:]] = value
     return changes
@@ -188,14 +210,17 @@ def _eval(arguments: list[str]) -> int:
     parser.add_argument("--episodes", type=int, default=100, help="episodes on each task (default 100)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the test episodes (default 0)")
     parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
+    parser.add_argument("--student", type=int, default=0, help="which student (default 0, the run's product)")
     options = parser.parse_args(arguments)
     _use_jax()
     from .runs import session
+    from .runs.directory import EVALUATIONS
 
     run = session.load(options.run, _warn)
-    result = run.evaluate(options.suite, options.episodes, options.seed, options.greedy)
+    result = run.evaluate(options.suite, options.episodes, options.seed, options.greedy, options.student)
     print(_table(result))
-    run.directory.append("evaluations.jsonl", [session.evaluation_record(run.iteration, run.trainer, result)])
+    record = session.evaluation_record(run.iteration, run.trainer, result, options.student)
+    run.directory.append(EVALUATIONS, [record])
     return 0
 
 

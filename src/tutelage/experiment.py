@@ -31,13 +31,14 @@ def build(settings: Settings) -> Trainer:
     """Everything that a run needs, from its settings. Compiles nothing yet."""
     chosen, train = method(settings.method), settings.train
     room = build_room(settings)
-    per_iteration = chosen.students * train.levels * train.rollout
+    students = chosen.students(settings.curriculum)
+    per_iteration = students * train.levels * train.rollout
     return Trainer(
         env=room.env,
         space=room.space,
         student=build_student(settings, room),
         curriculum=chosen.build(settings.curriculum, Parts(room, train.levels, settings.ppo)),
-        students=chosen.students,
+        students=students,
         levels=train.levels,
         rollout=train.rollout,
         iterations=math.ceil(train.steps / per_iteration),

@@ -95,7 +95,7 @@ class Score:
 
     def view(self, rollout: Rollout) -> Episodes:
         """The rollout as episodes, with returns discounted as this score compares them."""
-        return episodes(rollout, discount=1.0 if self.name == "maxmc-undiscounted" else self.discount)
+        return episodes(rollout, discount=1.0 if self.name in _UNDISCOUNTED else self.discount)
 
     def __call__(self, rollout: Rollout, view: Episodes, best: Float[Array, "S B"]) -> Float[Array, "S B"]:
         """One score a level. ``best`` is the best return on each level so far, this rollout included."""
@@ -162,6 +162,13 @@ def _learnability(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Ar
     return p * (1.0 - p)
 
 
+def _exact_regret(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Array:
+    # Whoever asks for this gives the optimal return in the place of the best one so far.
+    return best - view.returns
+
+
+_UNDISCOUNTED = ("maxmc-undiscounted", "exact-regret")
+
 _SCORES: dict[str, Callable[[Score, Rollout, Episodes, Array], Array]] = {
     "entropy": _entropy,
     "min-margin": _min_margin,
@@ -174,4 +181,5 @@ _SCORES: dict[str, Callable[[Score, Rollout, Episodes, Array], Array]] = {
     "maxmc-undiscounted": _maxmc,
     "maxmc-initial": _maxmc_initial,
     "learnability": _learnability,
+    "exact-regret": _exact_regret,
 }

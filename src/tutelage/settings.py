@@ -22,7 +22,10 @@ ScoreName = Literal[
     "maxmc-undiscounted",
     "maxmc-initial",
     "learnability",
+    "exact-regret",
 ]
+
+ObjectiveName = Literal["minimax", "regret", "population-regret", "pvl", "exact-regret"]
 
 
 def option(default: Any, help: str) -> Any:
@@ -96,6 +99,7 @@ class ReplaySettings:
     temperature: float = option(0.3, "low: the best levels only; high: close to uniform")
     staleness: float = option(0.3, "share of replay given to levels that were not played for long")
     duplicates: bool = option(False, "keep equal levels apart instead of treating them as one")
+    relative: bool = option(False, "a level's best return is the best of all students who played it")
 
     def __post_init__(self) -> None:
         _share("replay.rate", self.rate)
@@ -115,13 +119,52 @@ class EvolveSettings:
     parents: int = option(1, "how many levels the hard criterion picks; each is edited equally often")
     edits: int = option(5, "changes made to each level")
     rate: float = option(1.0, "probability of editing after a replay")
-    editor: Literal["random", "none"] = option("random", "'none' is the ablation: new random levels instead of edits")
+    editor: Literal["random", "learned", "none"] = option(
+        "random", "'learned' is a teacher paid with PVL; 'none' is the ablation: new random levels instead of edits"
+    )
     start: Literal["empty", "random"] = option("empty", "where levels come from that are not edited")
 
     def __post_init__(self) -> None:
         _share("evolve.rate", self.rate)
         _positive("evolve.parents", self.parents)
         require(self.edits >= 1, f"evolve.edits is {self.edits}; an edited level needs at least 1 change.")
+
+
+@dataclass(frozen=True)
+class TeacherSettings:
+    """A teacher that designs levels (thesis, appendix B.2). All else of its PPO is the students'."""
+
+    filters: int = option(128, "filters of the 3x3 convolution over the whole level")
+    time: int = option(10, "size of the time step's embedding")
+    core: Literal["lstm", "gru", "none"] = option("none", "recurrent layer; the thesis uses one for PAIRED only")
+    width: int = option(256, "units of the recurrent layer")
+    head: int = option(32, "units of each of the two layers before the action")
+    learning_rate: float = option(1e-4, "Adam's step size, constant over the run")
+    entropy_coef: float = option(0.0, "weight of the entropy bonus")
+
+    def __post_init__(self) -> None:
+        for name in ("filters", "time", "width", "head", "learning_rate"):
+            _positive(f"teacher.{name}", getattr(self, name))
+        require(self.entropy_coef >= 0, f"teacher.entropy_coef is {self.entropy_coef}; give 0 or more.")
+
+
+@dataclass(frozen=True)
+class AdversarySettings:
+    """What the designing teacher is paid for, and by whom."""
+
+    objective: ObjectiveName = option("regret", "what the teacher maximises")
+    clip: bool = option(False, "pay the teacher no less than 0; the thesis does not")
+    students: int = option(2, "students; the first, the protagonist, is the product")
+
+    def __post_init__(self) -> None:
+        _positive("adversary.students", self.students)
+        needs = {"regret": "exactly 2 students", "population-regret": "at least 2 students"}
+        enough = {"regret": self.students == 2, "population-regret": self.students >= 2}
+        require(
+            enough.get(self.objective, True),
+            f"adversary.students is {self.students}, and the objective {self.objective} needs "
+            f"{needs.get(self.objective)}; change one of the two.",
+        )
 
 
 @dataclass(frozen=True)
@@ -163,6 +206,25 @@ class AccelSettings:
 
     replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(rate=0.8))
     evolve: EvolveSettings = field(default_factory=EvolveSettings)
+    teacher: TeacherSettings = field(default_factory=TeacherSettings)
+    """Read by the learned editor only."""
+
+
+@dataclass(frozen=True)
+class PairedSettings:
+    """Minimax, PAIRED and population PAIRED."""
+
+    adversary: AdversarySettings = field(default_factory=AdversarySettings)
+    teacher: TeacherSettings = field(default_factory=TeacherSettings)
+
+
+@dataclass(frozen=True)
+class RepairedSettings:
+    """REPAIRED."""
+
+    replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(rate=0.95, relative=True))
+    adversary: AdversarySettings = field(default_factory=AdversarySettings)
+    teacher: TeacherSettings = field(default_factory=TeacherSettings)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from .curricula.base import Curriculum
+from .curricula.base import Curriculum, only_if
 from .envs.base import Environment, LevelSpace, observation_spec
 from .rl.ppo import Student, StudentState
 from .rollout import JaxCollector
@@ -82,25 +82,26 @@ class Trainer:
         def learn() -> tuple[StudentState, Metrics]:
             return update(jax.random.split(key, self.students), state.students, rollout)
 
-        shapes = jax.eval_shape(learn)[1]
-        students, metrics = jax.lax.cond(
-            proposal.learn,
-            learn,
-            lambda: (state.students, jax.tree.map(lambda x: jnp.full(x.shape, jnp.nan, x.dtype), shapes)),
-        )
+        students, metrics = only_if(proposal.learn, learn, state.students)
         return students, {f"ppo/{name}": value.mean() for name, value in metrics.items()}
 
     def _describe(self, proposal: Proposal, rollout: Rollout) -> Metrics:
         view = episodes(rollout)
         levels = jax.vmap(jax.vmap(self.space.metrics))(proposal.levels)
-        return {
+        metrics = {
             "source": proposal.source,
             "learned": proposal.learn,
             "return": view.returns.mean(),
             "solved": view.success_rate(self.success).mean(),
             "episodes": view.number.sum(),
             "generation": proposal.generations.mean(),
-        } | {f"level/{name}": value.mean() for name, value in levels.items()}
+        }
+        metrics |= {f"level/{name}": value.mean() for name, value in levels.items()}
+        if self.students > 1:
+            for i in range(self.students):
+                metrics[f"student-{i}/return"] = view.returns[i].mean()
+                metrics[f"student-{i}/solved"] = view.success_rate(self.success)[i].mean()
+        return metrics
 
 
 def compiled(trainer: Trainer, most: int) -> Callable[[TrainState, int], tuple[TrainState, Metrics]]:

@@ -173,7 +173,7 @@ def test_overrides_are_read_by_their_type(name: str, text: str, value: Any) -> N
     ("changes", "sentence"),
     [
         ({"ppo.epoch": "3"}, "There is no setting called 'ppo.epoch'. Did you mean ppo.epochs"),
-        ({"learning-rate": "3"}, "Did you mean ppo.learning_rate?"),
+        ({"learning-rate": "3"}, "Did you mean ppo.learning_rate"),
         ({"rate": "1"}, "Available: curriculum.evolve.rate, curriculum.replay.rate."),
         ({"ppo": "1"}, "There is no setting called 'ppo'."),
         ({"train.steps": "1.5"}, "train.steps is '1.5'; give a whole number"),

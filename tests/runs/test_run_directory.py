@@ -15,7 +15,6 @@ import pytest
 
 from tutelage.envs.maze.settings import MazeSettings
 from tutelage.errors import UserError
-from tutelage.runs.config import from_toml
 from tutelage.runs.directory import EVALUATIONS, METRICS, RunDirectory
 from tutelage.settings import DRSettings, NetworkSettings, PPOSettings, Settings, TrainSettings
 
@@ -39,7 +38,7 @@ def no_warning(sentence: str) -> None:
 
 def test_a_new_run_has_its_settings(run: RunDirectory) -> None:
     assert RunDirectory.open(str(run.path)) == run
-    assert from_toml(run.config(), SETTINGS) == SETTINGS
+    assert run.settings() == SETTINGS
     about = json.loads((run.path / "run.json").read_text())
     assert set(about) == {"version", "created", "command"}
     assert sorted(path.name for path in run.path.iterdir()) == ["checkpoints", "config.toml", "run.json"]
@@ -76,7 +75,7 @@ def test_only_a_run_is_opened(tmp_path: Path) -> None:
 def test_unreadable_settings_are_a_sentence(run: RunDirectory) -> None:
     (run.path / "config.toml").write_bytes(b"\xff")
     with pytest.raises(UserError, match=r"config.toml could not be read"):
-        run.config()
+        run.settings()
 
 
 # The lock

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ..types import GENERATED, Level, Metrics, Proposal, Rollout, State
 
@@ -32,6 +33,16 @@ class Curriculum(Protocol):
     def coverage(self, state: State) -> Float[Array, ""]:
         """The share of its levels that it has proposed, from 0 to 1; 0 for a source that never ends."""
         ...
+
+
+def only_if(
+    happens: Bool[Array, ""], change: Callable[[], tuple[State, Metrics]], unchanged: State
+) -> tuple[State, Metrics]:
+    """A change that does not happen costs nothing and has no figures: NaN marks what is not to be averaged."""
+    shapes = jax.eval_shape(change)[1]
+    return jax.lax.cond(
+        happens, change, lambda: (unchanged, jax.tree.map(lambda x: jnp.full(x.shape, jnp.nan, x.dtype), shapes))
+    )
 
 
 def newly_generated(levels: Level) -> Proposal:

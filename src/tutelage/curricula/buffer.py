@@ -82,14 +82,14 @@ class LevelBuffer:
     def init(self, level: Level) -> BufferState:
         """An empty buffer for levels shaped like ``level``."""
         k = self.capacity
-        none = jnp.full(k, -1, jnp.int32)
+        # No two fields share an array: a state may be donated to a compiled function.
         return BufferState(
             levels=jax.tree.map(lambda x: jnp.zeros((k, *jnp.shape(x)), jnp.result_type(x)), level),
             score=jnp.zeros(k),
-            best=jnp.full(k, -jnp.inf),
+            best=jnp.full(k, -jnp.inf, jnp.float32),
             stamp=jnp.zeros(k, jnp.int32),
-            id=none,
-            parent=none,
+            id=jnp.full(k, -1, jnp.int32),
+            parent=jnp.full(k, -1, jnp.int32),
             generation=jnp.zeros(k, jnp.int32),
             hash=jnp.zeros((k, 2), jnp.uint32),
             size=jnp.int32(0),
@@ -167,15 +167,16 @@ class LevelBuffer:
         One sort ranks the buffer at the start; each level after that moves ranks by comparing, without a sort.
         """
         keys = hash_levels(entries.levels)
-        score = jnp.nan_to_num(entries.score, nan=0.0)  # what is stored is always finite
-        earlier = self._same_earlier(keys, entries)
+        # What is stored is always finite, and so are sums and ratios of it.
+        score = jnp.clip(jnp.nan_to_num(entries.score, nan=0.0), -1e30, 1e30)
+        same = self._first_same(keys, entries)
         places = jnp.arange(self.capacity)
         number = score.shape[0]
 
-        def enter(carry: tuple[_Table, Array], i: Array) -> tuple[tuple[_Table, Array], None]:
-            table, placed = carry
+        def enter(carry: tuple[_Table, Array], i: Array) -> tuple[tuple[_Table, Array], Array]:
+            table, home = carry
             clock = state.clock + i + 1
-            slot = jnp.where(earlier[i] >= 0, placed[jnp.maximum(earlier[i], 0)], entries.slots[i])
+            slot = home[same[i]]
             # Within the batch a newcomer may have taken the slot.
             known = (slot >= 0) & (table.hash[jnp.maximum(slot, 0)] == keys[i]).all()
             full = table.size >= self.capacity
@@ -209,7 +210,8 @@ class LevelBuffer:
                 size=size,
             )
             table = jax.tree.map(lambda new, old: jnp.where(kept, new, old), changed, table)
-            return (table, placed.at[i].set(jnp.where(kept, target, -1))), None
+            placed = jnp.where(kept, target, -1)
+            return (table, home.at[same[i]].set(placed)), placed
 
         start = _Table(
             score=state.score,
@@ -220,7 +222,9 @@ class LevelBuffer:
             writer=jnp.full(self.capacity, -1, jnp.int32),
             size=state.size,
         )
-        (table, placed), _ = jax.lax.scan(enter, (start, jnp.full(number, -1, jnp.int32)), jnp.arange(number))
+        # Where each level of the batch lies, kept at the place of the first one that is the same.
+        home = entries.slots.astype(jnp.int32)
+        (table, _), placed = jax.lax.scan(enter, (start, home), jnp.arange(number))
 
         # Only now are the levels themselves written, each to the slot where it was the last newcomer.
         wrote = (placed >= 0) & (table.writer[jnp.maximum(placed, 0)] == jnp.arange(number))
@@ -244,16 +248,14 @@ class LevelBuffer:
         )
         return new_state, placed
 
-    def _same_earlier(self, keys: Array, entries: Entries) -> Int[Array, " B"]:
-        """For each newcomer the first one of the batch that is the same level, -1 if there is none."""
+    def _first_same(self, keys: Array, entries: Entries) -> Int[Array, " B"]:
+        """For each level the first one of the batch that is the same: often itself."""
+        order = jnp.arange(keys.shape[0])
         if self.duplicates:
-            return jnp.full(keys.shape[0], -1, jnp.int32)
-        newcomer = entries.slots < 0
-        same = (keys[:, None] == keys[None, :]).all(-1) & newcomer[:, None] & newcomer[None, :]
-        same = same & (jnp.arange(keys.shape[0])[None, :] < jnp.arange(keys.shape[0])[:, None])
-        first = jnp.argmax(same, axis=1)
+            return order
+        first = jnp.argmax((keys[:, None] == keys[None, :]).all(-1), axis=1)
         level = jax.tree.map(lambda x: x[first], entries.levels)
-        return jnp.where(same.any(axis=1) & jax.vmap(_equal)(level, entries.levels), first, -1).astype(jnp.int32)
+        return jnp.where(jax.vmap(_equal)(level, entries.levels), first, order).astype(jnp.int32)
 
     def best_return(
         self, state: BufferState, levels: Level, slots: Int[Array, " B"], played: Float[Array, " B"]

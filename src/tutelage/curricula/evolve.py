@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -13,11 +12,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from ..errors import require
 from ..students import over_students
 from ..types import EDITED, REPLAYED, Level, Proposal, Rollout
-from .base import Curriculum, Info
+from .base import Curriculum, Info, only_if
+from .editors import Editor
 
 
 class EvolveState(NamedTuple):
     inner: Any
+    editor: Any
     parents: Level
     """The levels to be edited next, ``[S, B, ...]``."""
     ids: Int[Array, "S B"]
@@ -30,7 +31,7 @@ class Evolve:
     """After a replay, proposes edits of the replayed levels: scored, kept or not, but never learned from."""
 
     inner: Curriculum
-    edit: Callable[[PRNGKeyArray, Level], Level]
+    editor: Editor
     levels: int
     students: int = 1
     criterion: Literal["hard", "batch"] = "hard"
@@ -38,7 +39,7 @@ class Evolve:
     """How many levels the hard criterion picks; each is edited ``levels / parents`` times."""
     rate: float = 1.0
     inherit: bool = True
-    """False where ``edit`` makes unrelated levels (the no-editor ablation): they have no parents."""
+    """False where the editor makes unrelated levels (the no-editor ablation): they have no parents."""
 
     def __post_init__(self) -> None:
         require(
@@ -47,38 +48,46 @@ class Evolve:
         )
 
     def init(self, key: PRNGKeyArray) -> EvolveState:
-        k_inner, k_shape = jax.random.split(key)
+        k_inner, k_editor, k_shape = jax.random.split(key, 3)
         inner = self.inner.init(k_inner)
         levels = jax.eval_shape(self.inner.propose, k_shape, inner)[1].levels
         none = jnp.full((self.students, self.levels), -1, jnp.int32)
         parents = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), levels)
-        return EvolveState(inner, parents, none, jnp.zeros_like(none), jnp.array(False))
+        editor = self.editor.init(k_editor, parents)
+        return EvolveState(inner, editor, parents, none, jnp.zeros_like(none), jnp.array(False))
 
     def propose(self, key: PRNGKeyArray, state: EvolveState) -> tuple[EvolveState, Proposal]:
         k_inner, k_edit = jax.random.split(key)
 
-        def edited() -> tuple[Any, Proposal]:
-            keys = jax.random.split(k_edit, (self.students, self.levels))
-            levels = jax.vmap(jax.vmap(self.edit))(keys, state.parents)
+        def edited() -> tuple[Any, Any, Proposal]:
+            editor, levels = self.editor.edit(k_edit, state.editor, state.parents)
             none = jnp.full_like(state.ids, -1)
             parents = state.ids if self.inherit else none
             generations = state.generations + 1 if self.inherit else jnp.zeros_like(none)
             proposal = Proposal(levels, none, jnp.int32(EDITED), jnp.array(False), none, parents, generations)
-            return state.inner, proposal
+            return state.inner, editor, proposal
 
-        inner, proposal = jax.lax.cond(state.ready, edited, lambda: self.inner.propose(k_inner, state.inner))
-        return state._replace(inner=inner), proposal
+        def passed_on() -> tuple[Any, Any, Proposal]:
+            inner, proposal = self.inner.propose(k_inner, state.inner)
+            return inner, state.editor, proposal
+
+        inner, editor, proposal = jax.lax.cond(state.ready, edited, passed_on)
+        return state._replace(inner=inner, editor=editor), proposal
 
     def observe(
         self, key: PRNGKeyArray, state: EvolveState, proposal: Proposal, rollout: Rollout
     ) -> tuple[EvolveState, Info]:
-        k_inner, k_rate = jax.random.split(key)
+        k_inner, k_rate, k_editor = jax.random.split(key, 3)
         inner, info = self.inner.observe(k_inner, state.inner, proposal, rollout)
         chosen = over_students(self._choose, self.students)(info.scores, info.returns)
         pick = jax.vmap(lambda tree, i: jax.tree.map(lambda x: x[i], tree))
         parents, ids, generations = pick((proposal.levels, proposal.ids, proposal.generations), chosen)
         ready = (proposal.source == REPLAYED) & (jax.random.uniform(k_rate) < self.rate)
-        return EvolveState(inner, parents, ids, generations, ready), info
+        editor, metrics = only_if(
+            proposal.source == EDITED, lambda: self.editor.learn(k_editor, state.editor, rollout), state.editor
+        )
+        info = info._replace(metrics=info.metrics | metrics)
+        return EvolveState(inner, editor, parents, ids, generations, ready), info
 
     def _choose(self, scores: Float[Array, " B"], returns: Float[Array, " B"]) -> Int[Array, " B"]:
         """Which levels of a batch become parents."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -13,8 +14,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..errors import require
 from ..scores import Score, episodes
 from ..students import over_students
-from ..types import GENERATED, REPLAYED, Proposal, Rollout
-from .base import Curriculum, Info
+from ..types import GENERATED, REPLAYED, Level, Metrics, Proposal, Rollout
+from .base import Curriculum, Info, only_if
 from .buffer import BufferState, Entries, LevelBuffer
 
 
@@ -38,12 +39,21 @@ class Replay:
     min_fill: float = 0.5
     learn_from_new: bool = False
     """True is plain PLR. False is robust PLR: new levels are only scored, and what is learned comes from replay."""
+    relative: bool = False
+    """A new level's best return is the best of all students, who all play it (REPAIRED)."""
+    optimum: Callable[[Level], Array] | None = None
+    """The highest return possible on a level: scored against in the place of the best so far (exact regret)."""
 
     def __post_init__(self) -> None:
         require(
             self.buffer.capacity >= self.levels,
             f"The level buffer holds {self.buffer.capacity} levels, fewer than the {self.levels} of one batch; "
             f"give it a capacity of at least {self.levels}.",
+        )
+        require(
+            self.score.name != "exact-regret" or self.optimum is not None,
+            "The score exact-regret needs an environment that knows its optimal returns, and this one does not; "
+            "choose another score, such as maxmc or pvl.",
         )
         require(0 <= self.rate <= 1, f"The replay rate is {self.rate}; it is a probability, from 0 to 1.")
         require(0 <= self.min_fill <= 1, f"The minimum fill is {self.min_fill}; it is a share, from 0 to 1.")
@@ -89,17 +99,19 @@ class Replay:
         slots, best = over_students(self._recall, self.students)(
             state.buffer, proposal.levels, proposal.slots, view.best
         )
-        scores = self.score(rollout, view, best)
+        if self.relative:
+            best = jnp.where(proposal.source == GENERATED, best.max(axis=0), best)
+        reachable = best if self.optimum is None else jax.vmap(jax.vmap(self.optimum))(proposal.levels)
+        scores = self.score(rollout, view, reachable)
         entries = Entries(proposal.levels, slots, scores, best, proposal.parents, proposal.generations)
         buffer, placed = over_students(self.buffer.update, self.students)(state.buffer, entries)
 
         # The base is told about its own levels only.
-        shapes = jax.eval_shape(self.base.observe, key, state.base, proposal, rollout)[1].metrics
-        base, metrics = jax.lax.cond(
-            proposal.source == GENERATED,
-            lambda: _without_levels(self.base.observe(key, state.base, proposal, rollout)),
-            lambda: (state.base, jax.tree.map(lambda x: jnp.full(x.shape, jnp.nan, x.dtype), shapes)),
-        )
+        def tell() -> tuple[Any, Metrics]:
+            told, info = self.base.observe(key, state.base, proposal, rollout)
+            return told, info.metrics
+
+        base, metrics = only_if(proposal.source == GENERATED, tell, state.base)
         metrics = metrics | self._metrics(buffer) | {"score": scores.mean(), "kept": (placed >= 0).mean()}
         return ReplayState(base, buffer), Info(scores, episodes(rollout).returns, metrics)
 
@@ -125,8 +137,3 @@ class Replay:
 
     def coverage(self, state: ReplayState) -> Float[Array, ""]:
         return self.base.coverage(state.base)
-
-
-def _without_levels(result: tuple[Any, Info]) -> tuple[Any, dict[str, Array]]:
-    state, info = result
-    return state, info.metrics

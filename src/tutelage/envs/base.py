@@ -51,6 +51,36 @@ class LevelSpace(Protocol):
         ...
 
 
+class Brief(NamedTuple):
+    """What a designer is given to start from: the "level" of a design task."""
+
+    dice: Array
+    """Data of a random key. Every throw of a design comes from it, so that its actions can be replayed."""
+    start: Level
+    """The level to be changed; ``()`` where designs start from nothing."""
+
+
+class DesignTask(Protocol):
+    """A teacher's own decision process: an environment whose levels are briefs and whose end is a level.
+
+    It terminates after exactly ``steps`` steps and pays nothing; the reward comes when students have played the level.
+    """
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def action_space(self) -> Discrete: ...
+
+    def reset(self, key: PRNGKeyArray, level: Brief) -> tuple[State, Observation]: ...
+
+    def step(self, key: PRNGKeyArray, state: State, action: Array) -> tuple[State, TimeStep]: ...
+
+    def level(self, state: State) -> Level:
+        """What was designed, from the state after the last step."""
+        ...
+
+
 @dataclass(frozen=True)
 class Task:
     """A named source of episodes to be tested on. Tasks with equal environments and level shapes run as one program."""
@@ -86,6 +116,14 @@ class Room:
     """A generator of the simplest levels, where there is one."""
     success: float = 0.0
     """An episode is solved if its return exceeds this."""
+    optimum: Callable[[Level], Array] | None = None
+    """The highest return possible on a level, where it can be computed."""
+    design: DesignTask | None = None
+    """How a teacher builds a level from nothing."""
+    editing: Callable[[int], DesignTask] | None = None
+    """How a teacher changes a level with so many edits."""
+    design_encoder: Callable[[Any, DesignTask], Any] | None = None
+    """From teacher settings to a module that embeds a design task's observations."""
     to_text: Callable[[Level], str] | None = None
     gallery: Callable[[Sequence[Level], Sequence[str], Path], None] | None = None
     """Draw levels with captions into one picture."""

@@ -38,7 +38,10 @@ class Entry:
 
 ENVIRONMENTS = {
     entry.name: entry
-    for entry in [Entry("maze", "partially observable mazes with MiniGrid's rules", "tutelage.envs.maze")]
+    for entry in [
+        Entry("maze", "partially observable mazes with MiniGrid's rules", "tutelage.envs.maze"),
+        Entry("matrix", "one-step games given by a payoff matrix, with exact answers", "tutelage.envs.matrix"),
+    ]
 }
 
 

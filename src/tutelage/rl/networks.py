@@ -108,6 +108,8 @@ class ActorCritic(nn.Module):
     core: LSTM | GRU | Dense
     outputs: int
     head: int
+    layers: int = 1
+    """Hidden layers of each head."""
 
     @property
     def recurrent(self) -> bool:
@@ -121,8 +123,11 @@ class ActorCritic(nn.Module):
         self, carry: Carry, obs: Observation, first: Bool[Array, "T B"]
     ) -> tuple[Carry, Float[Array, "T B n"], Float[Array, "T B"]]:
         carry, x = self.core(carry, self.encoder(obs), first)
-        policy = nn.relu(nn.Dense(self.head, kernel_init=_relu_init, name="policy_hidden")(x))
-        policy = nn.Dense(self.outputs, kernel_init=nn.initializers.orthogonal(0.01), name="policy")(policy)
-        value = nn.relu(nn.Dense(self.head, kernel_init=_relu_init, name="value_hidden")(x))
-        value = nn.Dense(1, kernel_init=nn.initializers.orthogonal(1.0), name="value")(value)
+        policy = self._head("policy", x, self.outputs, 0.01)
+        value = self._head("value", x, 1, 1.0)
         return carry, policy, value[..., 0]
+
+    def _head(self, name: str, x: Array, outputs: int, scale: float) -> Array:
+        for layer in range(self.layers):
+            x = nn.relu(nn.Dense(self.head, kernel_init=_relu_init, name=f"{name}_hidden_{layer}")(x))
+        return nn.Dense(outputs, kernel_init=nn.initializers.orthogonal(scale), name=name)(x)

@@ -60,8 +60,9 @@ class Student:
         """A new student. ``obs`` is one observation (or its shapes), without a batch."""
         obs = jax.tree.map(lambda x: jnp.zeros((1, 1, *x.shape), x.dtype), obs)
         params = self.network.init(key, self.network.initial_carry(1), obs, jnp.ones((1, 1), bool))
-        zero = jnp.zeros(())
-        return StudentState(params, self._optimiser.init(params), ReturnStatistics(zero, zero, zero), jnp.int32(0))
+        # No two fields share an array: a state may be donated to a compiled function.
+        returns = ReturnStatistics(jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))
+        return StudentState(params, self._optimiser.init(params), returns, jnp.int32(0))
 
     def initial_carry(self, batch: int) -> Carry:
         return self.network.initial_carry(batch)
@@ -140,7 +141,7 @@ class Student:
             (_, metrics), gradient = jax.value_and_grad(self._loss, has_aux=True)(params, part)
             update, optimiser = self._optimiser.update(gradient, optimiser, params)
             params = jax.tree.map(lambda p, u: p - rate * u, params, update)
-            return (params, optimiser), {**metrics, "grad_norm": optax.global_norm(gradient)}
+            return (params, optimiser), {**metrics, "grad_norm": optax.tree.norm(gradient)}
 
         def shuffled(key: PRNGKeyArray) -> Int[Array, "m b"]:
             return jax.random.permutation(key, columns).reshape(ppo.minibatches, -1)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..envs.registry import preset
 from ..errors import UserError
@@ -114,7 +114,8 @@ class RunDirectory:
         """Add lines of JSON. Numbers that are not finite become null: JSON has no others."""
         lines = "".join(json.dumps(_plain(record), allow_nan=False) + "\n" for record in records)
         try:
-            with (self.path / file).open("ab") as stream:
+            with (self.path / file).open("ab+") as stream:
+                _drop_torn_line(stream)
                 stream.write(lines.encode())
         except OSError as problem:
             raise UserError(
@@ -202,6 +203,18 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # arrays and scalars of numpy and JAX
         return _plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _drop_torn_line(stream: BinaryIO) -> None:
+    """Forget a last line that a killed process did not finish, so that nothing is written onto it."""
+    size = stream.seek(0, os.SEEK_END)
+    if size == 0:
+        return
+    stream.seek(size - 1)
+    if stream.read() == b"\n":
+        return
+    stream.seek(0)
+    stream.truncate(stream.read().rfind(b"\n") + 1)
 
 
 def _sync(path: Path) -> None:

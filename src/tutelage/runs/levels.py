@@ -11,7 +11,7 @@ import numpy as np
 from ..curricula.buffer import BufferState
 from ..errors import UserError
 from ..types import Level
-from .session import Run
+from .session import Run, check_student
 
 
 class Ranked(NamedTuple):
@@ -35,8 +35,7 @@ def buffer_of(run: Run, student: int = 0) -> BufferState:
     buffers = [node for node in nodes if isinstance(node, BufferState)]
     if not buffers:
         raise UserError(f"The method {run.settings.method} keeps no levels, so there are none to show.")
-    if not 0 <= student < run.trainer.students:
-        raise UserError(f"There is no student {student}; this run has {run.trainer.students}, counted from 0.")
+    check_student(student, run.trainer.students)
     return jax.tree.map(lambda x: np.asarray(x[student]), buffers[0])
 
 

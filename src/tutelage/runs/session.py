@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from ..envs.base import Room
+from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate
 from ..experiment import build, build_room
 from ..rl.ppo import StudentState
@@ -71,12 +72,21 @@ class Run:
 
     def student(self, index: int = 0) -> StudentState:
         """One student's state, without the student axis. The first is the product of the run."""
+        check_student(index, self.trainer.students)
         return jax.tree.map(lambda x: x[index], self.state.students)
 
-    def evaluate(self, suite: str = "", episodes: int = 100, seed: int = 0, greedy: bool = False) -> Evaluation:
-        """Play the run's student on a suite of its environment; without a name, the one it watched in training."""
+    def evaluate(
+        self, suite: str = "", episodes: int = 100, seed: int = 0, greedy: bool = False, student: int = 0
+    ) -> Evaluation:
+        """Play one of the run's students on a suite; without a name, the one it watched in training."""
         chosen = self.room.suite(suite or self.settings.train.suite)
-        return evaluate(self.trainer.student, self.student(), chosen, episodes, seed, self.room.success, greedy)
+        state = self.student(student)
+        return evaluate(self.trainer.student, state, chosen, episodes, seed, self.room.success, greedy)
+
+
+def check_student(index: int, students: int) -> None:
+    """Refuse a student that a run does not have."""
+    require(0 <= index < students, f"There is no student {index}; this run has {students}, counted from 0.")
 
 
 def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
@@ -136,7 +146,7 @@ def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> R
             directory.append(EVALUATIONS, [evaluation_record(iteration, trainer, result)])
             progress.evaluated(iteration, result)
 
-        if iteration == 0:
+        if iteration == 0 and not any(record["iteration"] == 0 for record in directory.read(EVALUATIONS)):
             test(0)
         while iteration < trainer.iterations and not interrupted():
             began = time.perf_counter()
@@ -198,12 +208,14 @@ def _means(log: Mapping[str, np.ndarray], rows: np.ndarray) -> dict[str, float]:
     return means
 
 
-def evaluation_record(iteration: int, trainer: Trainer, result: Evaluation) -> dict[str, Any]:
+def evaluation_record(iteration: int, trainer: Trainer, result: Evaluation, student: int = 0) -> dict[str, Any]:
     """A line of ``evaluations.jsonl``."""
     return {
         "iteration": iteration,
         "steps": iteration * trainer.steps_per_iteration,
         "suite": result.suite,
+        "seed": result.seed,
+        "student": student,
         "solved": result.solved_rate,
         "return": result.mean_return,
         "tasks": {

@@ -60,7 +60,7 @@ def breadth_first(level: MazeLevel) -> int:
 
 
 @settings(deadline=None, max_examples=20)
-@given(seeds, st.sampled_from([MazeSpace(), MazeSpace(5, 23, "fixed"), MazeSpace(2, 2), MazeSpace(3, 0)]))
+@given(seeds, st.sampled_from([MazeSpace(), MazeSpace(3, 7, "fixed"), MazeSpace(2, 2)]))
 def test_samples_are_well_formed(seed: int, space: MazeSpace) -> None:
     for level in each(draw("sample", space, seed)):
         check(level)
@@ -104,9 +104,10 @@ def test_random_free_cell_is_uniform_over_free_cells() -> None:
 def test_empty_and_solvable() -> None:
     space = MazeSpace(6, 30, "fixed")
     assert not draw("empty", space, 0).walls.any()
-    assert same(EmptyMazes(space)(jax.random.key(3)), space.empty(jax.random.key(3)))
-    assert same(SolvableMazes(space)(jax.random.key(3)), space.sample_solvable(jax.random.key(3)))
+    keys = jax.random.split(jax.random.key(0), 64)
+    assert same(jax.jit(jax.vmap(EmptyMazes(space)))(keys), draw("empty", space, 0))
     assert EmptyMazes(space) == EmptyMazes(MazeSpace(6, 30, "fixed"))
+    assert hash(SolvableMazes(space)) == hash(SolvableMazes(MazeSpace(6, 30, "fixed")))
     assert all(breadth_first(level) > 0 for level in each(draw("sample_solvable", space, 0)))
     assert any(breadth_first(level) < 0 for level in each(draw("sample", space, 0)))
 
@@ -118,11 +119,11 @@ def test_same_key_same_level() -> None:
     assert not same(first, other)
 
 
-SPACES = {2: MazeSpace(2, 2), 3: MazeSpace(3, 7, "fixed"), 4: MazeSpace(4, 8), 13: MazeSpace()}
+SPACES = {2: MazeSpace(2, 2), 3: MazeSpace(3, 7, "fixed"), 13: MazeSpace()}
 
 
 @settings(deadline=None, max_examples=40)
-@given(seeds, st.sampled_from([(2, 1), (2, 2), (2, 4), (3, 1), (3, 3), (3, 9), (4, 2), (13, 1), (13, 5), (13, 20)]))
+@given(seeds, st.sampled_from([(2, 1), (2, 2), (3, 9), (13, 5)]))
 @example(0, (2, 2))
 def test_an_edit_changes_the_level_and_keeps_it_well_formed(seed: int, case: tuple[int, int]) -> None:
     size, edits = case
@@ -140,11 +141,11 @@ def test_an_edit_changes_the_level_and_keeps_it_well_formed(seed: int, case: tup
 @pytest.mark.parametrize("edits", [1, 2])
 def test_with_no_room_start_and_goal_swap(text: str, edits: int) -> None:
     level = from_ascii(text)
-    for seed in range(20):
-        after = edit(jax.random.key(seed), level, edits)
-        assert not np.asarray(after.walls).any()
-        assert np.array_equal(after.start, level.goal)
-        assert np.array_equal(after.goal, level.start)
+    levels = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (64, *leaf.shape)), level)
+    after = jax.device_get(editor(edits)(jax.random.split(jax.random.key(0), 64), levels))
+    assert not after.walls.any()
+    assert (after.start == level.goal).all()
+    assert (after.goal == level.start).all()
 
 
 def test_what_one_edit_does() -> None:
@@ -176,10 +177,10 @@ def test_impossible_numbers_of_edits_are_refused(edits: int) -> None:
 
 
 @settings(deadline=None, max_examples=10)
-@given(seeds, st.sampled_from([MazeSpace(13, 100, "fixed"), MazeSpace(5, 12), MazeSpace(40, 600, "fixed")]))
+@given(seeds, st.sampled_from([MazeSpace(13, 100, "fixed"), MazeSpace(34, 450, "fixed")]))
 def test_shortest_path_is_that_of_a_plain_search(seed: int, space: MazeSpace) -> None:
     """The narrow kind by words of bits, the wide one by booleans."""
-    levels = draw("sample", space, seed)
+    levels = draw("sample", space, seed, count=16)
     expected = np.array([breadth_first(level) for level in each(levels)])
     assert np.array_equal(paths(levels), expected)
     metrics = measures(levels)

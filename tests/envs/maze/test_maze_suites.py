@@ -12,7 +12,7 @@ from minigrid.envs import CrossingEnv, FourRoomsEnv
 from tutelage.envs.maze.env import HeldOutMaze, Trial
 from tutelage.envs.maze.level import MazeLevel, check
 from tutelage.envs.maze.settings import MazeSettings
-from tutelage.envs.maze.space import MazeSpace, shortest_path
+from tutelage.envs.maze.space import shortest_path
 from tutelage.envs.maze.suites import DRAWN, FourRooms, PerfectMaze, SimpleCrossing, maze_names, suite, suite_names
 from tutelage.errors import UserError
 
@@ -42,6 +42,7 @@ def draws(name: str, count: int) -> Trial:
     return jax.device_get(jax.jit(jax.vmap(task.sample))(jax.random.split(jax.random.key(7), count)))
 
 
+@cache
 def many(maze: object, count: int) -> MazeLevel:
     assert callable(maze)
     return jax.device_get(jax.jit(jax.vmap(maze))(jax.random.split(jax.random.key(7), count)))
@@ -111,7 +112,7 @@ def test_goals_are_drawn_among_their_cells(name: str, cells: int) -> None:
     assert (level.direction == 0).all()
 
 
-@pytest.mark.parametrize(("size", "count"), [(5, 50), (11, 50), (21, 20), (101, 2)])
+@pytest.mark.parametrize(("size", "count"), [(7, 4000), (21, 20), (101, 2)])
 def test_perfect_mazes_are_spanning_trees(size: int, count: int) -> None:
     """As many openings as rooms less one, and all connected: exactly one way between any two."""
     levels = many(PerfectMaze(size), count)
@@ -120,7 +121,7 @@ def test_perfect_mazes_are_spanning_trees(size: int, count: int) -> None:
     assert free[:, ::2, ::2].all()
     assert not free[:, 1::2, 1::2].any()
     assert (free.sum((1, 2)) == 2 * rooms**2 - 1).all()
-    for open_cells in free:
+    for open_cells in free[:20]:
         assert len(reachable(open_cells)) == open_cells.sum()
     corner = {0, size - 3}
     assert set(np.unique(levels.start)) | set(np.unique(levels.goal)) <= corner
@@ -210,16 +211,16 @@ def test_distributed_as_minigrids(maze: object, reference: object) -> None:
 
 
 def test_starts_of_procedural_mazes() -> None:
-    crossing, rooms = many(SimpleCrossing(), 50), many(FourRooms(), 4000)
+    crossing, rooms = many(SimpleCrossing(), 6000), many(FourRooms(), 6000)
     assert (crossing.start == 0).all()
     assert (crossing.direction == 0).all()
     assert (crossing.goal == 8).all()
-    assert np.abs(np.bincount(rooms.direction, minlength=4) / 4000 - 1 / 4).max() < 0.03
+    assert np.abs(np.bincount(rooms.direction, minlength=4) / 6000 - 1 / 4).max() < 0.03
     quarter = (rooms.start > 8) @ [1, 2]
-    assert np.abs(np.bincount(quarter, minlength=4) / 4000 - 1 / 4).max() < 0.04
+    assert np.abs(np.bincount(quarter, minlength=4) / 6000 - 1 / 4).max() < 0.04
 
 
-@pytest.mark.parametrize("name", ["FourRooms", "PerfectMaze-S", "SmallCorridor", "fresh"])
+@pytest.mark.parametrize("name", ["PerfectMaze-S", "SmallCorridor"])
 def test_same_key_same_level(name: str) -> None:
     (task,) = suite(name, SETTINGS).tasks
     draw = jax.jit(task.sample)
@@ -237,5 +238,3 @@ def test_fresh_mazes_are_solvable_ones_of_the_training_space() -> None:
     assert not trials.see_through_walls.any()
     assert trials.level.walls.shape == (100, 6, 6)
     assert (paths(trials.level) > 0).all()
-    keys = jax.random.split(jax.random.key(0), 100)
-    assert (paths(jax.vmap(MazeSpace(6, 25, "fixed").sample)(keys)) < 0).any()

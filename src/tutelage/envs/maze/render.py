@@ -29,15 +29,19 @@ def draw(level: MazeLevel, path: Any = None, cell: int = 12) -> np.ndarray:
 
 
 def gallery(
-    levels: Sequence[MazeLevel], captions: Sequence[str], path: str | Path, columns: int = 6, cell: int = 12
+    levels: Sequence[MazeLevel], captions: Sequence[str], path: str | Path, columns: int = 6, cell: int = 0
 ) -> None:
-    """Write many mazes into one PNG, a caption under each. Lines of a caption are split at a line break."""
+    """Write many mazes into one PNG, a caption under each. Lines of a caption are split at a line break.
+
+    Without a ``cell``, mazes are drawn about as wide as a caption.
+    """
     require(len(levels) > 0, "There are no mazes to draw; give at least one.")
     require(
         len(levels) == len(captions),
         f"There are {len(levels)} mazes and {len(captions)} captions; give as many of both.",
     )
     require(columns >= 1, f"columns is {columns}; give at least 1.")
+    cell = cell or max(4, 180 // (max(max(level.walls.shape) for level in levels) + 2))
     font = ImageFont.load_default(size=12)
     pictures = [_picture(level, level.start, level.direction, None, cell) for level in levels]
     columns, gap = min(columns, len(levels)), 14

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ..base import Room
+from .design import DesignEncoder, MazeDesign, MazeEditing
 from .env import Maze
 from .level import to_ascii
 from .network import MazeEncoder
@@ -24,6 +25,9 @@ def build(settings: MazeSettings) -> Room:
         suite=partial(suite, settings=settings),
         suites=tuple(suite_names()),
         empty=space.empty,
+        design=MazeDesign(settings.size, settings.blocks),
+        editing=lambda edits: MazeEditing(settings.size, edits),
+        design_encoder=lambda teacher, task: DesignEncoder(teacher.filters, teacher.time, task.steps),
         to_text=to_ascii,
         gallery=gallery,
         animate=partial(animate_episode, view=settings.view),

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from ...errors import require, unknown
-from ...settings import (
-    AccelSettings,
-    DRSettings,
-    EvolveSettings,
-    NetworkSettings,
-    PLRSettings,
-    PPOSettings,
-    ReplaySettings,
-    Settings,
-    TrainSettings,
-    option,
-)
+from ...errors import require
+from ...settings import NetworkSettings, PPOSettings, ReplaySettings, Settings, TeacherSettings, TrainSettings, option
+from ..presets import curriculum
 
 
 @dataclass(frozen=True)
@@ -62,41 +52,35 @@ def _thesis_accel(method: str) -> Settings:
     updates = 20_000 * _ITERATION
     steps = {"robust-plr": 2 * updates, "accel": int(2.25 * updates)}.get(method, updates)
     replay = ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3)
-    return _settings(method, MazeSettings(blocks=60, block_count="uniform"), PPOSettings(), replay, 0.8, steps)
+    env = MazeSettings(blocks=60, block_count="uniform")
+    chosen = curriculum(method, replay, TeacherSettings())
+    return Settings("maze", method, env, NetworkSettings(), PPOSettings(), chosen, TrainSettings(steps=steps))
 
 
 def _thesis_dcd(method: str) -> Settings:
     """Chapter 4: 25 blocks, 250M steps (Table B.2)."""
     replay = ReplaySettings(capacity=4000, score="maxmc", temperature=0.1, staleness=0.3)
-    ppo = PPOSettings(entropy_coef=0.01)
-    return _settings(method, MazeSettings(blocks=25, block_count="fixed"), ppo, replay, 0.5, 250_000_000)
+    # PAIRED alone has a recurrent teacher and no entropy bonus.
+    paired = method in ("paired", "population-paired")
+    chosen = curriculum(method, replay, TeacherSettings(core="lstm" if paired else "none"), accel_rate=0.5)
+    ppo = PPOSettings(entropy_coef=0.0 if paired else 0.01)
+    env = MazeSettings(blocks=25, block_count="fixed")
+    return Settings("maze", method, env, NetworkSettings(), ppo, chosen, TrainSettings(steps=250_000_000))
 
 
 def _small(method: str) -> Settings:
     """Not in the thesis: 7x7 mazes and a small student, learned in minutes on a laptop."""
-    env = MazeSettings(size=7, max_steps=64, blocks=20, block_count="uniform")
-    ppo = PPOSettings(learning_rate=1e-3, minibatches=2, epochs=4, anneal=True, discount=0.99)
-    replay = ReplaySettings(capacity=1000, min_fill=0.25)
-    settings = _settings(method, env, ppo, replay, 0.8, 10_000_000)
-    return replace(
-        settings,
+    return Settings(
+        environment="maze",
+        method=method,
+        env=MazeSettings(size=7, max_steps=64, blocks=20, block_count="uniform"),
         network=NetworkSettings(width=64),
-        train=replace(settings.train, levels=128, rollout=64, suite="fresh", episodes=200),
+        ppo=PPOSettings(learning_rate=1e-3, minibatches=2, epochs=4, anneal=True, discount=0.99),
+        curriculum=curriculum(
+            method, ReplaySettings(capacity=1000, min_fill=0.25), TeacherSettings(filters=32, learning_rate=1e-3)
+        ),
+        train=TrainSettings(steps=10_000_000, levels=128, rollout=64, suite="fresh", episodes=200),
     )
-
-
-def _settings(
-    method: str, env: MazeSettings, ppo: PPOSettings, replay: ReplaySettings, accel_rate: float, steps: int
-) -> Settings:
-    curricula: dict[str, Callable[[], object]] = {
-        "dr": DRSettings,
-        "plr": lambda: PLRSettings(replay),
-        "robust-plr": lambda: PLRSettings(replay),
-        "accel": lambda: AccelSettings(replace(replay, rate=accel_rate), EvolveSettings()),
-    }
-    if method not in curricula:
-        raise unknown("maze preset for the method", method, curricula)
-    return Settings("maze", method, env, NetworkSettings(), ppo, curricula[method](), TrainSettings(steps=steps))
 
 
 PRESETS: dict[str, Callable[[str], Settings]] = {

@@ -1,0 +1,44 @@
+"""What every environment's presets share: a method's settings from the pieces that a table gives. No JAX here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ..errors import unknown
+from ..settings import (
+    AccelSettings,
+    AdversarySettings,
+    DRSettings,
+    EvolveSettings,
+    PairedSettings,
+    PLRSettings,
+    RepairedSettings,
+    ReplaySettings,
+    TeacherSettings,
+)
+
+
+def curriculum(
+    method: str,
+    replay: ReplaySettings,
+    teacher: TeacherSettings,
+    accel_rate: float = 0.8,
+    repaired_rate: float = 0.95,
+) -> Any:
+    """The settings of a method. ``replay`` is PLR's; ACCEL and REPAIRED replay at rates of their own."""
+    repaired = replace(replay, rate=repaired_rate, relative=True)
+    table: dict[str, Callable[[], Any]] = {
+        "dr": DRSettings,
+        "plr": lambda: PLRSettings(replay),
+        "robust-plr": lambda: PLRSettings(replay),
+        "accel": lambda: AccelSettings(replace(replay, rate=accel_rate), EvolveSettings(), teacher),
+        "minimax": lambda: PairedSettings(AdversarySettings("minimax", students=1), teacher),
+        "paired": lambda: PairedSettings(AdversarySettings("regret", students=2), teacher),
+        "population-paired": lambda: PairedSettings(AdversarySettings("population-regret", students=4), teacher),
+        "repaired": lambda: RepairedSettings(repaired, AdversarySettings("regret", students=2), teacher),
+    }
+    if method not in table:
+        raise unknown("method", method, table)
+    return table[method]()

@@ -1,0 +1,140 @@
+"""A toy environment whose every number can be worked out by hand, shared by the tests of what plays and teaches it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# Compiled programs are kept between test runs. Set before JAX is first imported.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from tutelage.envs.base import Discrete, Room, Suite
+from tutelage.types import Rollout, TimeStep
+
+FAST_TO_COMPILE = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+
+settings.register_profile("quick", deadline=None, max_examples=20, derandomize=True)
+settings.load_profile("quick")
+
+
+class Count(NamedTuple):
+    """A level: reach ``goal`` within ``limit`` steps."""
+
+    goal: Any
+    limit: Any
+
+
+class CountState(NamedTuple):
+    level: Count
+    count: Any
+    time: Any
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Each action (0, 1 or 2) is added to a count and pays itself minus a half. The observation is the whole state."""
+
+    @property
+    def action_space(self) -> Discrete:
+        return Discrete(3)
+
+    def reset(self, key: Any, level: Count) -> tuple[CountState, Any]:
+        state = CountState(level, jnp.int32(0), jnp.int32(0))
+        return state, self.observe(state)
+
+    def step(self, key: Any, state: CountState, action: Any) -> tuple[CountState, TimeStep]:
+        state = CountState(state.level, state.count + action, state.time + 1)
+        obs, level = self.observe(state), state.level
+        return state, TimeStep(obs, action - 0.5, state.count >= level.goal, state.time >= level.limit, obs)
+
+    def observe(self, state: CountState) -> Any:
+        return jnp.stack([state.count, state.time, state.level.goal, state.level.limit]).astype(jnp.float32) / 10
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Goals from 1 to 100. Each edit adds 1000, so that a goal tells how often it was edited."""
+
+    def sample(self, key: Any) -> Count:
+        return Count(jax.random.randint(key, (), 1, 101), jnp.int32(4))
+
+    def edit(self, key: Any, level: Count, edits: int) -> Count:
+        return level._replace(goal=level.goal + 1000 * edits)
+
+    def empty(self, key: Any) -> Count:
+        return Count(jax.random.randint(key, (), 1, 11), jnp.int32(4))
+
+    def metrics(self, level: Count) -> dict[str, Any]:
+        return {"goal": level.goal.astype(jnp.float32)}
+
+
+class Eyes(nn.Module):
+    """Observations, embedded."""
+
+    width: int
+
+    @nn.compact
+    def __call__(self, obs: Any) -> Any:
+        return nn.tanh(nn.Dense(self.width)(obs))
+
+
+@pytest.fixture(scope="session")
+def quick_jit():
+    """``jax.jit`` for a program that is run a few times on small arrays: most of its time would be compilation."""
+    return partial(jax.jit, compiler_options=FAST_TO_COMPILE)
+
+
+@pytest.fixture(scope="session")
+def toy() -> Room:
+    space = Counts()
+    return Room(
+        env=Counter(),
+        space=space,
+        encoder=lambda network: Eyes(network.filters),
+        suite=lambda name: Suite(name, ()),
+        suites=(),
+        empty=space.empty,
+    )
+
+
+@pytest.fixture(scope="session")
+def random_state():
+    """A student with random parameters: as good as an initialised one for most tests, and nothing is compiled."""
+
+    def fill(student: Any, obs: Any, seed: int = 0) -> Any:
+        rng = np.random.default_rng(seed)
+        shapes = jax.eval_shape(student.init, jax.random.key(0), obs)
+        zeros = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
+        return zeros._replace(params=jax.tree.map(lambda x: rng.normal(0, 0.4, x.shape).astype(x.dtype), shapes.params))
+
+    return fill
+
+
+@pytest.fixture(scope="session")
+def outcome():
+    """Episodes of two steps, whose return, values and policy follow from the level alone."""
+
+    def play(levels: Count) -> Rollout:
+        goal = np.asarray(levels.goal, np.float32)
+        value, reward = goal % 3 / 3, goal % 7 / 7 - 0.4
+
+        def steps(first: Any, second: Any, dtype: Any = np.float32) -> np.ndarray:
+            return np.stack([np.broadcast_to(first, goal.shape), np.broadcast_to(second, goal.shape)], 1).astype(dtype)
+
+        policy = np.stack([steps(goal % 5 / 5, 0), steps(0, 0)], -1)
+        rest = {"value": steps(value, 0), "next_value": steps(0, 0), "reward": steps(0, reward)}
+        ends = {"terminated": steps(False, True, bool), "truncated": steps(False, False, bool)}
+        return Rollout((), (), steps(0, 0), policy, **rest, **ends, first=steps(True, False, bool))
+
+    return play

@@ -1,0 +1,86 @@
+"""What every method promises, in every environment it can teach. Only shapes are computed: nothing is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import pytest
+
+from tutelage.algorithms import METHODS
+from tutelage.curricula.base import Info
+from tutelage.envs.registry import ENVIRONMENTS, preset
+from tutelage.errors import UserError
+from tutelage.experiment import build
+from tutelage.rollout import JaxCollector
+from tutelage.trainer import Trainer
+from tutelage.types import Proposal
+
+KEY = jax.random.key(0)
+LEVELS, STEPS = 4, 8
+
+
+def types(tree: Any) -> Any:
+    return jax.tree.map(lambda x: (x.shape, str(x.dtype), x.weak_type), tree)
+
+
+@pytest.fixture(scope="module", params=[(env, method) for env in ENVIRONMENTS for method in METHODS], ids="-".join)
+def trainer(request) -> Trainer:
+    environment, method = request.param
+    try:
+        settings = preset(environment, method)
+        return build(replace(settings, train=replace(settings.train, levels=LEVELS, rollout=STEPS)))
+    except UserError as refusal:
+        pytest.skip(str(refusal))
+
+
+@pytest.fixture(scope="module")
+def flow(trainer) -> tuple[Any, Any, Proposal, Any, Info]:
+    """Shapes of all that flows through one iteration of the curriculum."""
+    curriculum = trainer.curriculum
+    state = jax.eval_shape(trainer.init, 0)
+    proposed, proposal = jax.eval_shape(curriculum.propose, KEY, state.curriculum)
+    collect = JaxCollector(trainer.env, trainer.student, STEPS)
+    rollout = jax.eval_shape(collect, KEY, state.students, proposal.levels)
+    observed, info = jax.eval_shape(curriculum.observe, KEY, proposed, proposal, rollout)
+    return state.curriculum, proposed, proposal, observed, info
+
+
+def test_a_proposal_is_a_batch_for_every_student_and_one_flag_to_learn(trainer, flow):
+    proposal = flow[2]
+    batch = (trainer.students, LEVELS)
+    level = jax.eval_shape(trainer.space.sample, KEY)
+    assert jax.tree.map(lambda x: x.shape, proposal.levels) == jax.tree.map(lambda x: (*batch, *x.shape), level)
+    for name in ("slots", "ids", "parents", "generations"):
+        assert types(getattr(proposal, name)) == (batch, "int32", False)
+    assert types(proposal.source) == ((), "int32", False)
+    assert types(proposal.learn) == ((), "bool", False)
+
+
+def test_the_state_keeps_its_types(flow):
+    first, proposed, _, observed, _ = flow
+    assert types(proposed) == types(first)
+    assert types(observed) == types(first)
+
+
+def test_what_is_found_out_is_a_number_a_level_and_named_scalars(trainer, flow):
+    info = flow[4]
+    batch = (trainer.students, LEVELS)
+    assert info.scores.shape == info.returns.shape == batch
+    assert all(value.shape == () for value in info.metrics.values())
+
+
+def test_coverage_is_a_share(trainer, flow):
+    assert jax.eval_shape(trainer.curriculum.coverage, flow[0]).shape == ()
+
+
+def test_a_training_step_keeps_every_type_so_that_it_compiles_once(trainer):
+    """Strong types throughout: a weak one in the first state would compile the whole program a second time."""
+    state = jax.eval_shape(trainer.init, 0)
+    weak = [path for path, x in jax.tree_util.tree_leaves_with_path(state) if x.weak_type]
+    assert weak == []
+    after, metrics = jax.eval_shape(trainer.step, state)
+    assert types(after) == types(state)
+    assert all(value.shape == () for value in metrics.values())
+    assert any(name.startswith("level/") for name in metrics)

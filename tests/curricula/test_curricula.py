@@ -1,0 +1,256 @@
+"""What teachers propose, what may be learned from it, and what they remember: in scripted runs on the toy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tutelage.curricula.base import Info
+from tutelage.curricula.buffer import LevelBuffer
+from tutelage.curricula.editors import RandomEditor
+from tutelage.curricula.evolve import Evolve
+from tutelage.curricula.random import Finite, Random
+from tutelage.curricula.replay import Replay
+from tutelage.errors import UserError
+from tutelage.scores import Score
+from tutelage.types import EDITED, GENERATED, REPLAYED, Proposal
+
+LEVELS = 4
+PVL = Score("pvl", 0.9, 0.8)
+
+
+@dataclass
+class Class:
+    """A curriculum, compiled, and its state."""
+
+    curriculum: Any
+    outcome: Any
+
+    def __post_init__(self) -> None:
+        self._init = jax.jit(self.curriculum.init)
+        self._propose, self._observe = jax.jit(self.curriculum.propose), jax.jit(self.curriculum.observe)
+        self.start()
+
+    def start(self, seed: int = 0) -> None:
+        self.key, key = jax.random.split(jax.random.key(seed))
+        self.state = self._init(key)
+
+    def iterate(self) -> tuple[Proposal, Info]:
+        """Propose, play, observe."""
+        self.key, k_propose, k_observe = jax.random.split(self.key, 3)
+        self.state, proposal = self._propose(k_propose, self.state)
+        self.state, info = self._observe(k_observe, self.state, proposal, self.outcome(proposal.levels))
+        return jax.tree.map(np.asarray, (proposal, info))
+
+    def proposals(self, number: int) -> list[Proposal]:
+        return [self.iterate()[0] for _ in range(number)]
+
+
+def replay(base: Any, **changes: Any) -> Replay:
+    return Replay(base, LevelBuffer(changes.pop("capacity", 12)), PVL, LEVELS, **changes)
+
+
+# --- replay
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["robust", "plain"])
+def plr(request, toy, outcome):
+    base = Random(toy.space.sample, LEVELS)
+    return Class(replay(base, rate=0.7, min_fill=0.5, learn_from_new=request.param), outcome)
+
+
+def test_new_levels_are_learned_from_only_by_plain_plr(plr):
+    """Robust PLR suppresses the update on generated levels; replayed ones are learned from by both."""
+    plr.start()
+    proposals = plr.proposals(30)
+    learned = {(int(p.source), bool(p.learn)) for p in proposals}
+    assert learned == {(GENERATED, plr.curriculum.learn_from_new), (REPLAYED, True)}
+
+
+def test_replay_waits_for_the_buffer_and_then_keeps_its_share(plr):
+    plr.start()
+    sources = [int(p.source) for p in plr.proposals(300)]
+    assert sources[:2] == [GENERATED] * 2, "half of the 12 slots, and batches of 4: not before two batches"
+    assert np.mean(sources[5:]) == pytest.approx(0.7, abs=0.1)
+
+
+def test_replayed_levels_are_those_of_their_slots(plr):
+    plr.start()
+    for _ in range(20):
+        before = jax.tree.map(np.array, plr.state.buffer)
+        proposal, _ = plr.iterate()
+        if proposal.source == REPLAYED:
+            slots = proposal.slots[0]
+            assert (slots < before.size).all()
+            np.testing.assert_array_equal(proposal.levels.goal[0], before.levels.goal[0][slots])
+            np.testing.assert_array_equal(proposal.ids[0], before.id[0][slots])
+        else:
+            assert (proposal.slots == -1).all()
+            assert (proposal.ids == -1).all()
+        assert (proposal.parents == -1).all()
+        assert (proposal.generations == 0).all()
+
+
+def test_trap_02_nothing_that_is_logged_is_infinite(plr):
+    """From the empty buffer on."""
+    plr.start()
+    for _ in range(6):
+        _, info = plr.iterate()
+        assert all(np.isfinite(value).all() for value in info.metrics.values())
+        assert np.isfinite(info.scores).all()
+
+
+def test_relative_best_returns_are_those_of_the_best_student(toy, outcome):
+    """Trap 20 for ``relative``: of two students who play one new level, the weaker knows what was possible."""
+
+    def best(relative: bool) -> np.ndarray:
+        curriculum = replay(Random(toy.space.sample, LEVELS, students=2), students=2, relative=relative)
+        handicap = np.array([0.0, 1.0], np.float32)[:, None, None]
+        school = Class(curriculum, lambda levels: outcome(levels)._replace(reward=outcome(levels).reward + handicap))
+        school.iterate()
+        return np.asarray(school.state.buffer.best[:, 0])
+
+    alone, together = best(False), best(True)
+    assert alone[0] < alone[1]
+    assert together.tolist() == [alone[1], alone[1]]
+
+
+def test_a_buffer_smaller_than_a_batch_is_refused(toy):
+    with pytest.raises(UserError, match="at least 4"):
+        replay(Random(toy.space.sample, LEVELS), capacity=3)
+
+
+# --- a finite training set
+
+
+@pytest.fixture(scope="module")
+def finite(toy, outcome):
+    level = toy.space.sample(jax.random.key(0))
+
+    def training_set() -> Any:
+        return level._replace(goal=jnp.arange(1, 13), limit=jnp.full(12, 4))
+
+    return Class(replay(Finite(training_set, 12, LEVELS), schedule="proportional", min_fill=0.0), outcome)
+
+
+def test_a_finite_set_is_dealt_once_in_random_order_and_then_only_replayed(finite):
+    """Algorithm 1: new levels are uniform over those not yet seen, and replay takes over in their share."""
+    orders = set()
+    for seed in range(3):
+        finite.start(seed)
+        proposals = finite.proposals(40)
+        new = [p for p in proposals if p.source == GENERATED]
+        assert len(new) == 3
+        dealt = np.concatenate([p.levels.goal[0] for p in new]).tolist()
+        assert sorted(dealt) == list(range(1, 13))
+        orders.add(tuple(dealt))
+        after = [i for i, p in enumerate(proposals) if p.source == GENERATED][-1] + 1
+        assert all(p.source == REPLAYED for p in proposals[after:])
+    assert len(orders) == 3
+
+
+def test_a_training_set_smaller_than_a_batch_is_refused():
+    with pytest.raises(UserError, match="The training set has 3 levels"):
+        Finite(lambda: None, 3, 4)
+
+
+# --- evolution
+
+
+def evolve(toy: Any, outcome: Any, **changes: Any) -> Class:
+    inner = replay(Random(toy.space.sample, LEVELS), rate=0.8, min_fill=0.3)
+    edit = changes.pop("edit", lambda key, level: toy.space.edit(key, level, 1))
+    return Class(Evolve(inner, RandomEditor(edit), LEVELS, **changes), outcome)
+
+
+@pytest.fixture(scope="module")
+def accel(toy, outcome):
+    return evolve(toy, outcome, parents=2)
+
+
+def test_edits_follow_every_replay_and_are_never_learned_from(accel):
+    accel.start()
+    proposals = accel.proposals(40)
+    for before, after in pairwise(proposals):
+        assert (after.source == EDITED) == (before.source == REPLAYED)
+    learned = {(int(p.source), bool(p.learn)) for p in proposals}
+    assert learned == {(GENERATED, False), (REPLAYED, True), (EDITED, False)}
+
+
+def test_the_hard_criterion_edits_the_levels_of_highest_score_minus_return(accel):
+    accel.start()
+    met = 0
+    for _ in range(20):
+        proposal, info = accel.iterate()
+        if proposal.source != REPLAYED:
+            continue
+        met += 1
+        hardest = np.argsort(-(info.scores - info.returns)[0], kind="stable")[:2]
+        edited, _ = accel.iterate()
+        expected = proposal.levels.goal[0][np.repeat(hardest, 2)] + 1000
+        np.testing.assert_array_equal(edited.levels.goal[0], expected)
+        np.testing.assert_array_equal(edited.parents[0], proposal.ids[0][np.repeat(hardest, 2)])
+    assert met > 3
+
+
+def test_lineage_can_be_followed_to_a_generated_level(accel, outcome, monkeypatch):
+    """Each edit of the toy adds 1000, so a goal tells its own generation and its parent's goal."""
+
+    def edits_pay(levels: Any) -> Any:
+        return outcome(levels)._replace(
+            reward=outcome(levels).reward + np.asarray(levels.goal)[:, None] / np.float32(1e4)
+        )
+
+    monkeypatch.setattr(accel, "outcome", edits_pay)
+    accel.start()
+    goals: dict[int, int] = {}
+    generations: set[int] = set()
+    for _ in range(60):
+        proposal, _ = accel.iterate()
+        generations |= set(proposal.generations[0].tolist())
+        assert (proposal.generations == proposal.levels.goal // 1000).all()
+        buffer = jax.tree.map(lambda x: np.asarray(x[0]), accel.state.inner.buffer)
+        goals |= dict(zip(buffer.id[: buffer.size].tolist(), buffer.levels.goal[: buffer.size].tolist(), strict=True))
+        for slot in range(buffer.size):
+            goal, parent, generation = buffer.levels.goal[slot], buffer.parent[slot], buffer.generation[slot]
+            assert generation == goal // 1000
+            assert (parent >= 0) == (generation > 0)
+            if parent >= 0:
+                assert goals[int(parent)] == goal - 1000
+    assert {0, 1, 2} <= generations
+
+
+def test_the_batch_criterion_edits_all_of_them(toy, outcome):
+    school = evolve(toy, outcome, criterion="batch", parents=3)
+    proposals = school.proposals(12)
+    pairs = [(a, b) for a, b in pairwise(proposals) if a.source == REPLAYED]
+    assert pairs
+    for before, after in pairs:
+        np.testing.assert_array_equal(after.levels.goal, before.levels.goal + 1000)
+        np.testing.assert_array_equal(after.parents, before.ids)
+
+
+def test_edits_come_at_their_rate(toy, outcome):
+    proposals = evolve(toy, outcome, rate=0.5).proposals(200)
+    follow = [b.source == EDITED for a, b in pairwise(proposals) if a.source == REPLAYED]
+    assert np.mean(follow) == pytest.approx(0.5, abs=0.15)
+
+
+def test_without_an_editor_new_levels_have_no_parents(toy, outcome):
+    proposals = evolve(toy, outcome, edit=lambda key, level: toy.space.sample(key), inherit=False).proposals(20)
+    edited = [p for p in proposals if p.source == EDITED]
+    assert edited
+    assert all((p.parents == -1).all() and (p.generations == 0).all() for p in edited)
+    assert len(np.unique([p.levels.goal for p in edited])) > LEVELS, "they are new levels, not copies"
+
+
+def test_parents_that_do_not_divide_the_batch_are_refused(toy):
+    inner = replay(Random(toy.space.sample, LEVELS))
+    with pytest.raises(UserError, match="choose a divisor of 4"):
+        Evolve(inner, RandomEditor(lambda key, level: level), LEVELS, parents=3)

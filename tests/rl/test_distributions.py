@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tutelage.rl.distributions import Categorical
+
+LOGITS = np.array([[0.0, 1.0, -2.0], [3.0, 3.0, 3.0]], np.float32)
+P = np.exp(LOGITS) / np.exp(LOGITS).sum(-1, keepdims=True)
+MASKED = jnp.array([1.0, -jnp.inf, 0.5])
+
+
+@pytest.fixture
+def three() -> Categorical:
+    return Categorical(3)
+
+
+def test_log_prob_and_entropy_are_those_of_the_softmax(three):
+    actions = jnp.array([1, 2])
+    np.testing.assert_allclose(three.log_prob(LOGITS, actions), np.log([P[0, 1], P[1, 2]]), rtol=1e-6)
+    np.testing.assert_allclose(three.entropy(LOGITS), -(P * np.log(P)).sum(-1), rtol=1e-6)
+    np.testing.assert_allclose(three.probabilities(LOGITS), P, rtol=1e-6)
+    assert three.mode(LOGITS).tolist() == [1, 0]
+    assert three.parameters == 3
+
+
+def test_samples_follow_the_probabilities(three):
+    drawn = three.sample(jax.random.key(0), jnp.broadcast_to(LOGITS[0], (20_000, 3)))
+    assert drawn.dtype == jnp.int32
+    np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 20_000, P[0], atol=0.015)
+
+
+def test_a_masked_action_is_never_taken_and_adds_nothing(three):
+    drawn = three.sample(jax.random.key(0), jnp.broadcast_to(MASKED, (1000, 3)))
+    assert not (drawn == 1).any()
+    unmasked = Categorical(2)
+    without = jnp.array([1.0, 0.5])
+    np.testing.assert_allclose(three.entropy(MASKED), unmasked.entropy(without), rtol=1e-6)
+    np.testing.assert_allclose(three.log_prob(MASKED, jnp.int32(2)), unmasked.log_prob(without, jnp.int32(1)))
+
+
+def test_a_masked_action_leaves_gradients_finite(three):
+    for loss in (three.entropy, lambda logits: three.log_prob(logits, jnp.int32(0))):
+        gradient = jax.grad(lambda logits, loss=loss: loss(logits))(MASKED)
+        assert jnp.isfinite(gradient).all()
+        assert gradient[1] == 0

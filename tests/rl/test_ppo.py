@@ -1,0 +1,228 @@
+"""PPO against a plain rewrite of what the thesis says, through the one function that learners call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tutelage import build, compiled, preset
+from tutelage.rl.advantages import gae
+from tutelage.rl.distributions import Categorical
+from tutelage.rl.networks import CORES, ActorCritic
+from tutelage.rl.ppo import ReturnStatistics, Student
+from tutelage.settings import DRSettings, NetworkSettings, PPOSettings
+from tutelage.types import Rollout
+
+STEPS, BATCH, ACTIONS = 5, 4, 3
+ONE_STEP = PPOSettings(epochs=1, learning_rate=0.01, max_grad_norm=1e9, discount=0.9, gae_lambda=0.8)
+KEY, START = jax.random.key(0), jnp.float32(0)
+
+
+def experience(seed: int = 0, steps: int = STEPS, batch: int = BATCH) -> Rollout:
+    """A rollout of noise: its probabilities are not those of the student, so that some ratios are clipped."""
+    rng = np.random.default_rng(seed)
+    values, next_values, reward = rng.normal(size=(3, steps, batch)).astype(np.float32)
+    done = rng.random((steps, batch)) < 0.2
+    return Rollout(
+        obs=rng.normal(size=(steps, batch, 4)).astype(np.float32),
+        action=rng.integers(0, ACTIONS, (steps, batch)).astype(np.int32),
+        log_prob=np.log(rng.uniform(0.15, 0.6, (steps, batch))).astype(np.float32),
+        policy=np.zeros((steps, batch, ACTIONS), np.float32),
+        value=values,
+        next_value=next_values,
+        reward=reward,
+        terminated=done & (rng.random((steps, batch)) < 0.5),
+        truncated=done,
+        first=np.concatenate([np.ones((1, batch), bool), done[:-1]]),
+    )
+
+
+@pytest.fixture(scope="module")
+def school(toy, random_state, quick_jit):
+    """From settings to a student, its first state, and its compiled update."""
+
+    def build_one(ppo: PPOSettings, core: str = "none"):
+        network = ActorCritic(toy.encoder(NetworkSettings(filters=6)), CORES[core](5), ACTIONS, 4)
+        student = Student(network, Categorical(ACTIONS), ppo)
+        return student, random_state(student, np.zeros(4, np.float32)), quick_jit(student.update)
+
+    return build_one
+
+
+def plain_loss(params, student: Student, rollout: Rollout):
+    """The loss of the thesis's section 2.2.2, written as a table of numbers."""
+    ppo = student.ppo
+    _, logits, value = student.network.apply(params, student.initial_carry(BATCH), rollout.obs, rollout.first)
+    flags = (rollout.terminated, rollout.truncated)
+    advantage = gae(rollout.reward, rollout.value, rollout.next_value, *flags, ppo.discount, ppo.gae_lambda)
+    target = rollout.value + advantage
+    normalised = (advantage - advantage.mean()) / (advantage.std() + 1e-5)
+
+    p = jax.nn.softmax(logits)
+    ratio = jnp.take_along_axis(p, rollout.action[..., None], -1)[..., 0] / jnp.exp(rollout.log_prob)
+    inside = jnp.where(ratio > 1 + ppo.clip, 1 + ppo.clip, jnp.where(ratio < 1 - ppo.clip, 1 - ppo.clip, ratio))
+    policy_loss = -jnp.minimum(ratio * normalised, inside * normalised).mean()
+
+    def error(v):
+        d = jnp.abs(v - target)
+        return jnp.where(d < ppo.huber, d**2 / 2, ppo.huber * (d - ppo.huber / 2)) if ppo.huber else d**2
+
+    moved = rollout.value + jnp.clip(value - rollout.value, -ppo.clip, ppo.clip)
+    value_loss = (jnp.maximum(error(value), error(moved)) if ppo.value_clip else error(value)).mean()
+    entropy = -(p * jnp.log(p)).sum(-1).mean()
+    parts = {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
+    return policy_loss + ppo.value_coef * value_loss - ppo.entropy_coef * entropy, parts
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"value_clip": False}, {"huber": 0.5}, {"entropy_coef": 0.3, "value_coef": 2.0}],
+    ids=["default", "no value clip", "huber", "coefficients"],
+)
+def test_one_update_descends_the_plain_loss(school, quick_jit, changes):
+    """The figures are the rewrite's, and so is the direction: Adam's first step is the gradient over its size."""
+    student, state, update = school(replace(ONE_STEP, **changes), "none" if changes else "gru")
+    rollout = experience()
+    after, metrics = update(KEY, state, rollout, START)
+    gradient, parts = quick_jit(lambda params: jax.grad(plain_loss, has_aux=True)(params, student, rollout))(
+        state.params
+    )
+    for name, value in parts.items():
+        np.testing.assert_allclose(metrics[name], value, rtol=1e-4)
+    assert 0 < metrics["clipped"] < 1, "the rollout must have ratios on both sides of the clip"
+
+    def expected(p, g):
+        return p - ONE_STEP.learning_rate * g / (np.abs(g) + ONE_STEP.adam_epsilon)
+
+    want = jax.tree.map(expected, state.params, gradient)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-4), after.params, want)
+    assert after.updates == 1
+
+
+def test_the_gradient_is_clipped_to_its_norm(school):
+    """Adam forgets the gradient's size, but its second moment remembers what it was given."""
+    _, state, update = school(replace(ONE_STEP, max_grad_norm=0.01))
+    after, metrics = update(KEY, state, experience(), START)
+    assert metrics["grad_norm"] > 0.01
+    (first,) = [s for s in jax.tree.leaves(after.optimiser, is_leaf=lambda x: hasattr(x, "mu")) if hasattr(s, "mu")]
+    norm = np.sqrt(sum(float((m**2).sum()) for m in jax.tree.leaves(first.mu)))
+    assert norm == pytest.approx(0.1 * 0.01, rel=1e-3)
+
+
+def spy_on_batches(monkeypatch, student: Student) -> list:
+    """Record what every minibatch holds."""
+    seen: list = []
+    original = Student._loss
+
+    def loss(self, params, batch):
+        jax.debug.callback(lambda *x: seen.append(tuple(np.asarray(a) for a in x)), batch.log_prob, batch.advantage)
+        return original(self, params, batch)
+
+    monkeypatch.setattr(Student, "_loss", loss)
+    return seen
+
+
+@pytest.mark.parametrize(("core", "columns"), [("gru", BATCH), ("none", STEPS * BATCH)])
+def test_trap_15_minibatches_share_one_normalisation_and_cover_every_trajectory(
+    school, quick_jit, monkeypatch, core, columns
+):
+    """Recurrent students learn from whole trajectories, others from single transitions; each once an epoch."""
+    student, state, _ = school(replace(ONE_STEP, epochs=2, minibatches=2), core)
+    seen = spy_on_batches(monkeypatch, student)
+    rollout = experience()
+    jax.block_until_ready(quick_jit(student.update)(KEY, state, rollout, START))
+    jax.effects_barrier()
+    assert len(seen) == 4
+    whole = rollout.log_prob.reshape(-1, columns)
+    flags = (rollout.terminated, rollout.truncated)
+    advantage = np.asarray(gae(rollout.reward, rollout.value, rollout.next_value, *flags, 0.9, 0.8))
+    normalised = ((advantage - advantage.mean()) / (advantage.std() + 1e-5)).reshape(-1, columns)
+    for epoch in (seen[:2], seen[2:]):
+        log_prob, part = (np.concatenate(x, axis=1) for x in zip(*epoch, strict=True))
+        order = [int(np.flatnonzero((column == whole.T).all(1))[0]) for column in log_prob.T]
+        assert sorted(order) == list(range(columns))
+        np.testing.assert_allclose(part, normalised[:, order], atol=1e-5)
+    assert not np.array_equal(seen[0][0], seen[2][0]), "epochs are shuffled anew"
+
+
+def test_trap_27_the_learning_rate_ends_with_the_run(school):
+    """Annealed or not, the first step is the same; at the end an annealed student stands still."""
+    _, state, update = school(replace(ONE_STEP, anneal=True))
+    _, _, constant = school(ONE_STEP)
+    rollout = experience()
+
+    def moved(function, progress):
+        after, _ = function(KEY, state, rollout, jnp.float32(progress))
+        return jax.tree.leaves(jax.tree.map(lambda a, b: np.asarray(a) - b, after.params, state.params))
+
+    full, half, end, never = moved(update, 0), moved(update, 0.5), moved(update, 1), moved(constant, 1)
+    for a, b, c, d in zip(full, half, end, never, strict=True):
+        np.testing.assert_allclose(b, a / 2, atol=1e-6)
+        assert (c == 0).all()
+        np.testing.assert_array_equal(a, d)
+
+
+# --- values in units of the returns' deviation
+
+
+def returns_so_far(rollout: Rollout, discount: float) -> np.ndarray:
+    out = np.zeros_like(rollout.reward)
+    for b in range(out.shape[1]):
+        total = 0.0
+        for t in range(out.shape[0]):
+            total = rollout.reward[t, b] + (0 if rollout.first[t, b] else discount * total)
+            out[t, b] = total
+    return out
+
+
+def test_the_running_deviation_is_that_of_all_returns(school):
+    _, state, update = school(replace(ONE_STEP, normalise_returns=True))
+    assert ReturnStatistics(*(jnp.zeros(()),) * 3).deviation == 1
+    rollouts = [experience(seed)._replace(reward=3 * experience(seed).reward + seed) for seed in range(3)]
+    for rollout in rollouts:
+        state, _ = update(KEY, state, rollout, START)
+    everything = np.concatenate([returns_so_far(rollout, 0.9) for rollout in rollouts])
+    assert state.returns.number == everything.size
+    np.testing.assert_allclose(state.returns.mean, everything.mean(), rtol=1e-5)
+    np.testing.assert_allclose(state.returns.deviation, everything.std(), rtol=1e-5)
+
+
+def test_values_speak_the_environments_units(school):
+    """The network's output is in units of the deviation, and nobody but the student knows."""
+    student, state, update = school(replace(ONE_STEP, normalise_returns=True, value_clip=False))
+    state = state._replace(returns=ReturnStatistics(np.float32(100), np.float32(0), np.float32(400)))  # deviation 2
+    memory, obs, first = student.initial_carry(BATCH), experience().obs[0], np.ones(BATCH, bool)
+    _, _, raw = student.network.apply(state.params, memory, obs[None], first[None])
+    np.testing.assert_allclose(student.value(state, memory, obs, first), 2 * raw[0], rtol=1e-5)
+    _, decision = student.act(state, KEY, memory, obs, first)
+    np.testing.assert_allclose(decision.value, 2 * raw[0], rtol=1e-5)
+
+    # The loss compares the network's output with targets in the same unit.
+    rollout = experience()
+    after, metrics = update(KEY, state, rollout, START)
+    unit = float(after.returns.deviation)
+    _, _, value = student.network.apply(state.params, memory, rollout.obs, rollout.first)
+    flags = (rollout.terminated, rollout.truncated)
+    advantage = gae(rollout.reward, rollout.value, rollout.next_value, *flags, 0.9, 0.8)
+    expected = jnp.square(value - (rollout.value + advantage) / unit).mean()
+    np.testing.assert_allclose(metrics["value_loss"], expected, rtol=1e-4)
+
+
+def test_a_student_learns_small_mazes():
+    settings = preset("maze", "dr", "small")
+    settings = replace(
+        settings,
+        curriculum=DRSettings(),
+        env=replace(settings.env, size=3, max_steps=20, blocks=2),
+        network=NetworkSettings(width=16, filters=8, core="none"),
+        ppo=replace(settings.ppo, learning_rate=5e-3, anneal=False, entropy_coef=0.01),
+        train=replace(settings.train, levels=32, rollout=20, steps=32 * 20 * 60),
+    )
+    trainer = build(settings)
+    _, metrics = compiled(trainer, 60)(jax.jit(trainer.init)(0), 60)
+    early, late = metrics["solved"][:5].mean(), metrics["solved"][-5:].mean()
+    assert late > 0.8 > early

@@ -1,0 +1,187 @@
+"""The step: learning only where the curriculum allows it, compiled once, however a run is cut into dispatches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tutelage.algorithms import METHODS, Parts
+from tutelage.curricula.random import Random
+from tutelage.rl.distributions import Categorical
+from tutelage.rl.networks import CORES, ActorCritic
+from tutelage.rl.ppo import Student
+from tutelage.settings import AccelSettings, EvolveSettings, NetworkSettings, PLRSettings, PPOSettings, ReplaySettings
+from tutelage.trainer import Trainer, TrainState, compiled
+
+PPO = PPOSettings(epochs=2, learning_rate=0.01, anneal=True)
+REPLAY = ReplaySettings(capacity=8, min_fill=0.5, rate=0.7)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """An environment that counts how often its step is traced."""
+
+    env: Any
+    traced: list
+
+    @property
+    def action_space(self) -> Any:
+        return self.env.action_space
+
+    def reset(self, key: Any, level: Any) -> Any:
+        return self.env.reset(key, level)
+
+    def step(self, key: Any, state: Any, action: Any) -> Any:
+        self.traced.append(1)
+        return self.env.step(key, state, action)
+
+
+@pytest.fixture(scope="session")
+def trainer(toy) -> Trainer:
+    """ACCEL on the toy: it generates, replays and edits."""
+    network = ActorCritic(toy.encoder(NetworkSettings(filters=4)), CORES["none"](4), 3, 4)
+    curriculum = METHODS["accel"].build(AccelSettings(REPLAY, EvolveSettings()), Parts(toy, 4, PPO))
+    student = Student(network, Categorical(3), PPO)
+    return Trainer(Watched(toy.env, []), toy.space, student, curriculum, students=1, levels=4, rollout=6, iterations=12)
+
+
+@pytest.fixture(scope="session")
+def start(trainer, random_state):
+    """A function to make the state before the first iteration, as often as one likes: dispatches use states up."""
+    students = random_state(trainer.student, np.zeros(4, np.float32))
+
+    def fresh() -> TrainState:
+        stacked = jax.tree.map(lambda x: jnp.array(x[None]), students)
+        curriculum = jax.jit(trainer.curriculum.init)(jax.random.key(1))
+        return TrainState(stacked, curriculum, jax.random.key(2), jnp.int32(0))
+
+    return fresh
+
+
+@pytest.fixture(scope="session")
+def run(trainer, start):
+    """The compiled program; what is traced after its first dispatch is traced once too often."""
+    program = compiled(trainer, 4)
+    program(start(), 1)
+    trainer.env.traced.clear()
+    return program
+
+
+def as_numpy(state: TrainState) -> Any:
+    return jax.tree.map(np.array, state._replace(key=jax.random.key_data(state.key)))
+
+
+def test_how_a_run_is_cut_into_dispatches_does_not_change_a_bit(run, start):
+    whole, log = run(start(), 4)
+    state, parts = start(), []
+    for n in (1, 1, 2):
+        state, metrics = run(state, n)
+        assert all(np.isnan(values[n:]).all() for values in metrics.values()), "past n there is nothing"
+        parts.append({name: values[:n] for name, values in metrics.items()})
+    jax.tree.map(np.testing.assert_array_equal, as_numpy(whole), as_numpy(state))
+    for name, values in log.items():
+        np.testing.assert_array_equal(values, np.concatenate([part[name] for part in parts]))
+
+
+def test_the_step_is_traced_for_one_program_only(trainer, run, start):
+    state = start()
+    for n in (1, 4, 2):
+        state, _ = run(state, n)
+    assert trainer.env.traced == []
+
+
+def test_trap_16_students_stay_bit_identical_where_nobody_learns(run, start):
+    state, learned = start(), []
+    for _ in range(12):
+        before = as_numpy(state).students
+        state, metrics = run(state, 1)
+        after, learns = as_numpy(state).students, bool(metrics["learned"][0])
+        changed = jax.tree.leaves(jax.tree.map(lambda a, b: not np.array_equal(a, b), before, after))
+        assert any(changed) == learns
+        assert np.isnan(metrics["ppo/policy_loss"][0]) == (not learns)
+        assert after.updates == before.updates + learns
+        learned.append(learns)
+    assert any(learned)
+    assert not all(learned)
+
+
+def test_trap_23_levels_are_described_whatever_their_source(run, start):
+    """A run logs its levels' metrics and their source at every iteration; for mazes these tell if they are solvable."""
+    state, sources = start(), set()
+    for _ in range(3):
+        state, metrics = run(state, 4)
+        assert np.isfinite(metrics["level/goal"]).all()
+        sources |= set(metrics["source"].tolist())
+    assert sources == {0, 1, 2}
+
+
+def equations(jaxpr: Any, inside: tuple[Any, ...] = ()) -> Any:
+    """Every equation of a program with the equations that enclose it."""
+    for equation in jaxpr.eqns:
+        yield equation, inside
+        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                yield from equations(inner, (*inside, equation))
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A student whose update can be recognised in a program by its name."""
+
+    student: Student
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.student, name)
+
+    def update(self, *args: Any) -> Any:
+        def learn_from_rollout(*args: Any) -> Any:
+            return self.student.update(*args)
+
+        return jax.jit(learn_from_rollout)(*args)
+
+
+@pytest.mark.parametrize("students", [1, 2])
+def test_trap_16_a_rollout_nobody_learns_from_costs_no_gradient(trainer, toy, students):
+    """All learning is inside one branch of a conditional, and what decides is a single flag: a batched one would have
+    become a select, which computes both sides.
+    """
+    base = METHODS["robust-plr"].build(PLRSettings(REPLAY), Parts(toy, 4, PPO))
+    curriculum = replace(base, base=replace(base.base, students=students), students=students)
+    several = replace(trainer, student=Marked(trainer.student), curriculum=curriculum, students=students)
+    state = jax.eval_shape(several.init, 0)
+    found = 0
+    for equation, inside in equations(jax.make_jaxpr(several.step)(state).jaxpr):
+        if equation.params.get("name") == "learn_from_rollout":
+            found += 1
+            conditionals = [outer for outer in inside if outer.primitive.name == "cond"]
+            assert len(conditionals) == 1
+            assert conditionals[0].invars[0].aval.shape == ()
+    assert found == 1
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A student that learns nothing and reports how far the run is."""
+
+    student: Student
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.student, name)
+
+    def update(self, key: Any, state: Any, rollout: Any, progress: Any) -> Any:
+        return state, {"progress": progress}
+
+
+def test_trap_27_progress_is_that_of_the_whole_run(trainer, toy, start):
+    """It follows from the iteration, which is part of the state: a run that is resumed goes on where it stopped."""
+    idle = replace(trainer, student=Idle(trainer.student), curriculum=Random(toy.space.sample, 4))
+    step = jax.jit(idle.step)
+    for iteration in (0, 6, 11):
+        state = start()._replace(curriculum=(), iteration=jnp.int32(iteration))
+        assert step(state)[1]["ppo/progress"] == pytest.approx(iteration / 12)
