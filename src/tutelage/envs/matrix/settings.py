@@ -86,7 +86,8 @@ def _exact(method: str) -> Settings:
     replay = ReplaySettings(
         rate=0.5, capacity=64, min_fill=0.0, score="exact-regret", prioritisation="greedy", staleness=0.0
     )
-    teacher = TeacherSettings(learning_rate=0.02, entropy_coef=0.0)
+    # The teacher is quicker than the students and never quite sure: it follows their mistakes instead of settling.
+    teacher = TeacherSettings(learning_rate=0.005, entropy_coef=0.1)
     chosen = curriculum(method, replay, teacher)
     if hasattr(chosen, "adversary") and method != "minimax":
         chosen = replace(chosen, adversary=replace(chosen.adversary, objective="exact-regret"))
@@ -98,7 +99,8 @@ def _exact(method: str) -> Settings:
         ppo=PPOSettings(
             discount=1.0,
             gae_lambda=1.0,
-            learning_rate=0.02,
+            learning_rate=0.001,
+            entropy_coef=0.02,
             epochs=4,
             value_clip=False,
             normalise_returns=True,
