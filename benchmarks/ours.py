@@ -15,8 +15,8 @@ import tutelage
 
 INTERVAL = 10.0  # seconds
 WARM_UPDATES = 2
+# Methods that learn from every batch cost the same with any buffer, so nothing has to be filled for them.
 CHANGES = {
-    "plr": {"replay.score": "maxmc", "replay.min_fill": "1"},
     "robust_plr": {"replay.score": "maxmc", "replay.min_fill": "1"},
     "accel": {
         "replay.score": "maxmc",

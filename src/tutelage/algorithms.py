@@ -24,12 +24,15 @@ from .settings import (
 )
 
 if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
     from .curricula.adversary import Adversary
     from .curricula.base import Curriculum
     from .curricula.designer import Designer
     from .curricula.editors import Editor
     from .curricula.replay import Replay
     from .envs.base import DesignTask, Room
+    from .types import Level
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Parts:
     room: Room
     levels: int
     ppo: PPOSettings
+    training_set: int = 0
+    """Size of a fixed set of random levels; 0 for a source without end."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +114,21 @@ def _adversary(settings: AdversarySettings, teacher: TeacherSettings, parts: Par
     return Adversary(_designer(parts.room.design, teacher, parts), objective, parts.levels, settings.students)
 
 
+def _source(sample: Callable[[PRNGKeyArray], Level], parts: Parts) -> Curriculum:
+    """New levels without end, or a training set that is drawn once."""
+    import jax
+
+    from .curricula.random import Finite, Random
+
+    if parts.training_set == 0:
+        return Random(sample, parts.levels)
+    size = parts.training_set
+    return Finite(lambda key: jax.vmap(sample)(jax.random.split(key, size)), size, parts.levels)
+
+
 def dr(settings: DRSettings, parts: Parts) -> Curriculum:
     """Domain randomisation: every batch is new, and learned from."""
-    from .curricula.random import Random
-
-    return Random(parts.room.space.sample, parts.levels)
+    return _source(parts.room.space.sample, parts)
 
 
 def plr(settings: PLRSettings, parts: Parts) -> Curriculum:
@@ -129,14 +144,13 @@ def robust_plr(settings: PLRSettings, parts: Parts) -> Curriculum:
 def accel(settings: AccelSettings, parts: Parts) -> Curriculum:
     """ACCEL: robust PLR whose replayed levels are edited into new ones."""
     from .curricula.evolve import Evolve
-    from .curricula.random import Random
 
     evolve, room = settings.evolve, parts.room
     if evolve.start == "empty" and room.empty is None:
         raise UserError("This environment has no empty levels to start from; set evolve.start to random.")
     start = room.empty if evolve.start == "empty" and room.empty is not None else room.space.sample
     return Evolve(
-        _replay(Random(start, parts.levels), settings.replay, parts, learn_from_new=False),
+        _replay(_source(start, parts), settings.replay, parts, learn_from_new=False),
         _editor(evolve, settings.teacher, parts),
         levels=parts.levels,
         criterion=evolve.criterion,

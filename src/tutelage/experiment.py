@@ -37,7 +37,7 @@ def build(settings: Settings) -> Trainer:
         env=room.env,
         space=room.space,
         student=build_student(settings, room),
-        curriculum=chosen.build(settings.curriculum, Parts(room, train.levels, settings.ppo)),
+        curriculum=chosen.build(settings.curriculum, Parts(room, train.levels, settings.ppo, train.training_set)),
         students=students,
         levels=train.levels,
         rollout=train.rollout,

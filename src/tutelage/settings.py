@@ -175,6 +175,7 @@ class TrainSettings:
     steps: int = option(250_000_000, "environment steps of the whole run, on all levels of all students")
     levels: int = option(32, "levels a student plays at once")
     rollout: int = option(256, "steps on each level in an iteration")
+    training_set: int = option(0, "train on so many random levels, drawn once; 0 for new ones without end")
     log_every: int = option(10, "iterations between two lines of metrics")
     evaluate_every: int = option(250, "iterations between two held-out evaluations; 0 for none but the last")
     checkpoint_every: int = option(250, "iterations between two checkpoints")
@@ -184,7 +185,7 @@ class TrainSettings:
     def __post_init__(self) -> None:
         for name in ("steps", "levels", "rollout", "log_every", "checkpoint_every", "episodes"):
             _positive(f"train.{name}", getattr(self, name))
-        for name in ("evaluate_every", "seed"):
+        for name in ("evaluate_every", "seed", "training_set"):
             require(getattr(self, name) >= 0, f"train.{name} is {getattr(self, name)}; give 0 or more.")
 
 
@@ -249,7 +250,17 @@ class Settings:
             f"{' (a recurrent student learns from whole trajectories)' if trajectories else ''}; "
             f"choose a divisor of {count}, or change train.levels.",
         )
+        require(
+            train.training_set == 0 or train.training_set >= train.levels,
+            f"train.training_set is {train.training_set}, fewer than the {train.levels} levels of one batch; "
+            "give more, or 0 for new levels without end.",
+        )
         replay = getattr(self.curriculum, "replay", None)
+        require(
+            replay is None or replay.schedule == "fixed" or train.training_set > 0,
+            "replay.schedule is proportional, which follows how much of a training set was seen; "
+            "give train.training_set a size, or set replay.schedule to fixed.",
+        )
         if replay is not None:
             require(
                 replay.capacity >= train.levels,

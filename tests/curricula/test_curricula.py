@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tutelage import build, override, preset
 from tutelage.curricula.base import Info
 from tutelage.curricula.buffer import LevelBuffer
 from tutelage.curricula.editors import RandomEditor
@@ -133,7 +134,7 @@ def test_a_buffer_smaller_than_a_batch_is_refused(toy):
 def finite(toy, outcome):
     level = toy.space.sample(jax.random.key(0))
 
-    def training_set() -> Any:
+    def training_set(key: Any) -> Any:
         return level._replace(goal=jnp.arange(1, 13), limit=jnp.full(12, 4))
 
     return Class(replay(Finite(training_set, 12, LEVELS), schedule="proportional", min_fill=0.0), outcome)
@@ -157,7 +158,7 @@ def test_a_finite_set_is_dealt_once_in_random_order_and_then_only_replayed(finit
 
 def test_a_training_set_smaller_than_a_batch_is_refused():
     with pytest.raises(UserError, match="The training set has 3 levels"):
-        Finite(lambda: None, 3, 4)
+        Finite(lambda key: None, 3, 4)
 
 
 # --- evolution
@@ -254,3 +255,27 @@ def test_parents_that_do_not_divide_the_batch_are_refused(toy):
     inner = replay(Random(toy.space.sample, LEVELS))
     with pytest.raises(UserError, match="choose a divisor of 4"):
         Evolve(inner, RandomEditor(lambda key, level: level), LEVELS, parents=3)
+
+
+def test_a_method_can_train_on_a_set_that_is_drawn_once():
+    trainer = build(override(preset("maze", "dr", "small"), {"train.training_set": "256", "train.levels": "128"}))
+    state = trainer.curriculum.init(jax.random.key(0))
+    batches = []
+    for _ in range(4):
+        state, proposal = trainer.curriculum.propose(jax.random.key(1), state)
+        batches.append(np.asarray(proposal.levels.walls))
+    assert (batches[0] == batches[2]).all()
+    assert (batches[1] == batches[3]).all()
+    assert not (batches[0] == batches[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"train.training_set": "3"}, "train.training_set is 3, fewer than the 128 levels"),
+        ({"replay.schedule": "proportional"}, "give train.training_set a size"),
+    ],
+)
+def test_a_training_set_that_cannot_be_is_refused(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        override(preset("maze", "plr", "small"), changes)

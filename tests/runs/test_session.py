@@ -270,3 +270,19 @@ def test_the_config_of_a_run_is_enough_to_repeat_it(whole: Run, tmp_path: Path) 
     assert settings == whole.settings
     about = json.loads((whole.directory.path / "run.json").read_text())
     assert set(about) == {"version", "created", "command"}
+
+
+@pytest.mark.parametrize("method", ["minimax", "paired", "population-paired", "repaired"])
+def test_runs_with_teachers_resume_exactly(method: str, tmp_path: Path) -> None:
+    smaller = {"teacher.filters": "2", "teacher.head": "4", "env.size": "3", "env.blocks": "2"}
+    changes = {name: value for name, value in (TINY | smaller).items() if not name.startswith("replay.")}
+    if method == "repaired":
+        changes |= {"replay.capacity": "16", "replay.rate": "0.5"}
+    if method == "population-paired":
+        changes |= {"adversary.students": "3"}
+    settings = tutelage.override(tutelage.preset("maze", method, "small"), changes)
+    whole = tutelage.train(settings, tmp_path / "whole")
+    part = tutelage.train(settings, tmp_path / "part", Watcher(stop_at=2))
+    assert not part.finished
+    assert_same_run(tutelage.resume(tmp_path / "part"), whole)
+    assert whole.evaluate(episodes=2, student=whole.trainer.students - 1).tasks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,12 +50,19 @@ class Random:
         return jnp.zeros(())
 
 
+class FiniteState(NamedTuple):
+    levels: Level
+    order: Int[Array, " N"]
+    """Shuffled once: the next card is uniform over those not yet dealt."""
+    dealt: Int[Array, ""]
+
+
 @dataclass(frozen=True)
 class Finite:
     """A fixed set of training levels: each is proposed once, in random order, before any comes again."""
 
-    training_set: Callable[[], Level]
-    """Gives the levels, stacked ``[N, ...]``. A function, because arrays do not compare."""
+    training_set: Callable[[PRNGKeyArray], Level]
+    """Gives the levels, stacked ``[N, ...]``: drawn with the key, or always the same. They become part of the state."""
     size: int
     levels: int
     students: int = 1
@@ -66,20 +74,20 @@ class Finite:
             "give more levels or a smaller batch.",
         )
 
-    def init(self, key: PRNGKeyArray) -> tuple[Int[Array, " N"], Int[Array, ""]]:
-        """A shuffled order and how far it has been dealt: the next card is uniform over those not yet seen."""
-        return jax.random.permutation(key, self.size).astype(jnp.int32), jnp.int32(0)
+    def init(self, key: PRNGKeyArray) -> FiniteState:
+        k_levels, k_order = jax.random.split(key)
+        levels = jax.tree.map(jnp.asarray, self.training_set(k_levels))
+        return FiniteState(levels, jax.random.permutation(k_order, self.size).astype(jnp.int32), jnp.int32(0))
 
-    def propose(self, key: PRNGKeyArray, state: tuple[Array, Array]) -> tuple[tuple[Array, Array], Proposal]:
-        order, dealt = state
-        cards = order[(dealt + jnp.arange(self.levels)) % self.size]
-        levels = jax.tree.map(lambda x: jnp.asarray(x)[cards], self.training_set())
-        return (order, dealt + self.levels), newly_generated(_shared(levels, self.students))
+    def propose(self, key: PRNGKeyArray, state: FiniteState) -> tuple[FiniteState, Proposal]:
+        cards = state.order[(state.dealt + jnp.arange(self.levels)) % self.size]
+        levels = jax.tree.map(lambda x: x[cards], state.levels)
+        return state._replace(dealt=state.dealt + self.levels), newly_generated(_shared(levels, self.students))
 
     def observe(
-        self, key: PRNGKeyArray, state: tuple[Array, Array], proposal: Proposal, rollout: Rollout
-    ) -> tuple[tuple[Array, Array], Info]:
+        self, key: PRNGKeyArray, state: FiniteState, proposal: Proposal, rollout: Rollout
+    ) -> tuple[FiniteState, Info]:
         return state, _plain_info(rollout)
 
-    def coverage(self, state: tuple[Array, Array]) -> Float[Array, ""]:
-        return jnp.minimum(state[1] / self.size, 1.0)
+    def coverage(self, state: FiniteState) -> Float[Array, ""]:
+        return jnp.minimum(state.dealt / self.size, 1.0)

@@ -1,0 +1,44 @@
+"""On games whose answer is known, each method comes close to the answer that the theory gives it.
+
+Policies are averaged over the last half of training: two sides that chase each other cycle around their equilibrium.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tutelage import override, preset
+from tutelage.evaluation.games import GameResult, play_game
+
+ITERATIONS = 3000
+
+
+def play(method: str, game: str, changes: dict[str, str] | None = None) -> GameResult:
+    return play_game(override(preset("matrix", method), {"env.game": game} | (changes or {})), ITERATIONS)
+
+
+def test_domain_randomisation_finds_the_expected_utility_policy():
+    result = play("dr", "ice-cream")
+    assert result.mean_payoff > 0.99 * result.best_mean_payoff
+    assert result.policy[1] > 0.95
+    assert result.worst_regret > 2 * result.best_worst_regret  # and pays for it where it is wrong
+
+
+def test_a_minimax_teacher_leads_to_the_maximin_policy():
+    result = play("minimax", "ice-cream")
+    assert result.worst_payoff > 0.95 * result.best_worst_payoff
+    assert result.policy == pytest.approx([3 / 4, 1 / 4, 0], abs=0.08)
+
+
+@pytest.mark.parametrize("game", ["ice-cream", "corollary-1"])
+@pytest.mark.parametrize("method", ["robust-plr", "repaired"])
+def test_robust_replay_of_regret_finds_the_minimax_regret_policy(method, game):
+    result = play(method, game)
+    assert result.worst_regret < 1.15 * result.best_worst_regret
+
+
+@pytest.mark.parametrize("p", [0.8, 0.5])
+def test_plain_replay_pays_the_extra_regret_of_corollary_1_more_the_rarer_replay_is(p):
+    result = play("plr", "corollary-1", {"env.p": str(p), "replay.rate": str(p)})
+    predicted = (1 - p) / 2 - 0.02
+    assert result.worst_regret - result.best_worst_regret == pytest.approx(predicted, abs=0.04)
