@@ -1,8 +1,8 @@
 # `make help` lists the targets. Needs python3 (3.11 or newer) and make; everything else goes into .venv.
 
 PYTHON ?= $(shell command -v python3.11 2>/dev/null || command -v python3 2>/dev/null || echo python3)
-# Processes for pytest: `make test WORKERS=2` starts two; 0 runs the tests in one process.
-WORKERS ?= 0
+# Processes for pytest: `make test WORKERS=0` runs the tests in one process.
+WORKERS ?= 2
 PYTEST_ARGS ?=
 
 BIN := .venv/bin

@@ -89,8 +89,10 @@ def _exact(method: str) -> Settings:
     # The teacher is quicker than the students and never quite sure: it follows their mistakes instead of settling.
     teacher = TeacherSettings(learning_rate=0.005, entropy_coef=0.1)
     chosen = curriculum(method, replay, teacher)
-    if hasattr(chosen, "adversary") and method != "minimax":
+    if hasattr(chosen, "adversary") and chosen.adversary.objective != "minimax":
         chosen = replace(chosen, adversary=replace(chosen.adversary, objective="exact-regret"))
+    if hasattr(chosen, "evolve"):  # no column is simpler than another
+        chosen = replace(chosen, evolve=replace(chosen.evolve, start="random"))
     return Settings(
         environment="matrix",
         method=method,
