@@ -11,8 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..errors import UserError, unknown
-from ..rl.advantages import gae
-from ..scores import Episodes, episodes
+from ..scores import Episodes, Score, episodes
 from ..settings import ObjectiveName
 from ..types import Level, Rollout
 
@@ -64,16 +63,8 @@ def _population_regret(o: Objective, levels: Level, rollout: Rollout, view: Epis
 
 
 def _pvl(o: Objective, levels: Level, rollout: Rollout, view: Episodes) -> Array:
-    advantage = gae(
-        rollout.reward,
-        rollout.value,
-        rollout.next_value,
-        rollout.terminated,
-        rollout.truncated,
-        o.discount,
-        o.gae_lambda,
-    )
-    return view.mean(jnp.maximum(advantage, 0.0)).mean(axis=0)
+    score = Score("pvl", o.discount, o.gae_lambda)
+    return score(rollout, view, view.best).mean(axis=0)
 
 
 def _exact_regret(o: Objective, levels: Level, rollout: Rollout, view: Episodes) -> Array:
