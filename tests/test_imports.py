@@ -16,8 +16,8 @@ ROOT = Path(tutelage.__file__).parent
 
 FLOORS = [
     ("types", "errors", "settings", "students"),
-    ("envs",),
     ("rl",),
+    ("envs",),
     ("rollout", "scores"),
     ("curricula",),
     ("algorithms",),

@@ -20,6 +20,21 @@ def _reset(carry: Carry, first: Bool[Array, " B"]) -> Carry:
     return jax.tree.map(lambda x: jnp.where(first[:, None], 0.0, x), carry)
 
 
+class Patches(nn.Module):
+    """A 3x3 convolution without padding, as one product of patches.
+
+    For images of few channels XLA's own convolution costs several times what it computes on a CPU, above all backwards.
+    """
+
+    filters: int
+
+    @nn.compact
+    def __call__(self, image: Float[Array, "*n H W c"]) -> Float[Array, "*n H-2 W-2 filters"]:
+        height, width = image.shape[-3] - 2, image.shape[-2] - 2
+        patches = [image[..., i : i + height, j : j + width, :] for i in range(3) for j in range(3)]
+        return nn.Dense(self.filters, kernel_init=_relu_init)(jnp.concatenate(patches, axis=-1))
+
+
 class LSTM(nn.Module):
     """A long short-term memory whose state is zero at the first step of every episode."""
 
@@ -122,10 +137,14 @@ class ActorCritic(nn.Module):
     def __call__(
         self, carry: Carry, obs: Observation, first: Bool[Array, "T B"]
     ) -> tuple[Carry, Float[Array, "T B n"], Float[Array, "T B"]]:
-        carry, x = self.core(carry, self.encoder(obs), first)
+        # All but the core takes steps and levels as one axis: XLA multiplies matrices well, and higher ranks less so.
+        leading = first.shape
+        seen = self.encoder(jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), obs))
+        carry, x = self.core(carry, seen.reshape(*leading, -1), first)
+        x = x.reshape(-1, x.shape[-1])
         policy = self._head("policy", x, self.outputs, 0.01)
         value = self._head("value", x, 1, 1.0)
-        return carry, policy, value[..., 0]
+        return carry, policy.reshape(*leading, -1), value.reshape(leading)
 
     def _head(self, name: str, x: Array, outputs: int, scale: float) -> Array:
         for layer in range(self.layers):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...rl.networks import Patches
 from .env import MazeObs
 
 _relu_init = nn.initializers.orthogonal(2**0.5)
@@ -23,10 +24,7 @@ class MazeEncoder(nn.Module):
         # MiniGrid's codes reach 10; a tenth of them is of the order of one.
         image = obs.image.astype(jnp.float32) / 10.0
         leading = image.shape[:-3]
-        out = image.shape[-2] - 2
-        # The convolution as one product of 3x3 patches: for so small an image XLA's own costs more than it computes.
-        patches = [image[..., i : i + out, j : j + out, :] for i in range(3) for j in range(3)]
-        x = nn.Dense(self.filters, kernel_init=_relu_init, name="convolution")(jnp.concatenate(patches, axis=-1))
+        x = Patches(self.filters, name="convolution")(image)
         x = nn.relu(x).reshape(*leading, -1)
         facing = nn.Dense(self.direction, kernel_init=_relu_init, name="facing")(jax.nn.one_hot(obs.direction, 4))
         return jnp.concatenate([x, facing], axis=-1)
