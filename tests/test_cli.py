@@ -230,6 +230,7 @@ def test_a_run_is_not_overwritten(run: str, output: pytest.CaptureFixture[str]) 
     [
         (["eval", "--suite", "labyrint"], "There is no suite called 'labyrint'. Did you mean "),
         (["eval", "--episodes", "0"], "0 episodes were asked for; an evaluation needs at least 1."),
+        (["levels", "--student", "0", "--generated"], "Generated levels are the same for all students; leave --stu"),
         (["levels", "--student", "1"], "There is no student 1; this run has 1, counted from 0."),
         (["levels", "--png", "missing/picture.png"], "The picture missing/picture.png could not be written: "),
     ],
@@ -242,9 +243,15 @@ def test_what_a_run_cannot_show_is_a_sentence(
     assert output.readouterr().err.startswith(f"tutelage: {sentence}")
 
 
-def test_a_method_without_a_buffer_has_no_levels(dr_run: str, output: pytest.CaptureFixture[str]) -> None:
+def test_a_method_without_a_buffer_shows_what_it_generates(dr_run: str, output: pytest.CaptureFixture[str]) -> None:
     assert main(["levels", dr_run]) == 2
-    assert output.readouterr().err == "tutelage: The method dr keeps no levels, so there are none to show.\n"
+    assert "The method dr keeps no levels; give --generated" in output.readouterr().err
+    shown = []
+    for seed in ([], ["0"], ["1"]):
+        assert main(["levels", dr_run, "--top", "9", "--generated", *seed]) == 0  # a batch has 8
+        shown.append(output.readouterr().out)
+        assert shown[-1].count("generated ") == 9
+    assert shown[0] == shown[1] != shown[2]
 
 
 # --- what is done

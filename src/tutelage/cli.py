@@ -280,21 +280,34 @@ def _levels(arguments: list[str]) -> int:
     parser.add_argument("run", help="the directory of the run")
     parser.add_argument("--top", type=int, default=8, help="how many (default 8)")
     parser.add_argument("--png", help="draw them to this file instead of printing them")
-    parser.add_argument("--student", type=int, default=0, help="whose buffer (default 0, the first student's)")
+    parser.add_argument("--student", type=int, help="whose buffer (default 0, the first student's)")
+    parser.add_argument(
+        "--generated",
+        type=int,
+        nargs="?",
+        const=0,
+        metavar="SEED",
+        help="new levels from the generator as it is now, drawn with this seed (default 0), not the buffer's best",
+    )
     options = parser.parse_args(arguments)
     if options.top < 1:
         raise UserError(f"--top is {options.top}; give at least 1.")
+    if options.generated is not None and options.student is not None:
+        raise UserError("Generated levels are the same for all students; leave --student out, or --generated.")
     _use_jax()
     from .runs import session
-    from .runs.levels import gallery, top_levels
+    from .runs.levels import gallery, generated_levels, top_levels
 
     run = session.load(options.run, _warn)
-    best = top_levels(run, options.top, options.student)
+    if options.generated is not None:
+        levels = generated_levels(run, options.top, options.generated)
+    else:
+        levels = top_levels(run, options.top, options.student or 0)
     if options.png:
-        gallery(run, best, Path(options.png))
-        print(f"Drew {len(best)} levels to {options.png}.")
+        gallery(run, levels, Path(options.png))
+        print(f"Drew {len(levels)} levels to {options.png}.")
         return 0
-    for entry in best:
+    for entry in levels:
         print(entry.caption)
         print(run.room.to_text(entry.level) if run.room.to_text else entry.level, end="\n\n")
     return 0

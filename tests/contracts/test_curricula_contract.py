@@ -66,6 +66,10 @@ def test_what_is_found_out_is_a_number_a_level_and_named_scalars(trainer, flow):
     assert all(value.shape == () for value in info.metrics.values())
 
 
+def test_what_it_generates_is_a_batch_like_a_proposal(trainer, flow):
+    assert types(jax.eval_shape(trainer.curriculum.generate, KEY, flow[0])) == types(flow[2].levels)
+
+
 def test_coverage_is_a_share(trainer, flow):
     assert jax.eval_shape(trainer.curriculum.coverage, flow[0]).shape == ()
 

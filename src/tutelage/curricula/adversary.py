@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..scores import episodes
-from ..types import Proposal, Rollout
+from ..types import Level, Proposal, Rollout
 from .base import Info, newly_generated
 from .designer import Designer, DesignerState
 from .objectives import Objective
@@ -29,8 +29,13 @@ class Adversary:
 
     def propose(self, key: PRNGKeyArray, state: DesignerState) -> tuple[DesignerState, Proposal]:
         state, levels = self.designer.design(key, state, (), self.levels)
-        shared = jax.tree.map(lambda x: jnp.broadcast_to(x, (self.students, *x.shape)), levels)
-        return state, newly_generated(shared)
+        return state, newly_generated(self._shared(levels))
+
+    def generate(self, key: PRNGKeyArray, state: DesignerState) -> Level:
+        return self._shared(self.designer.design(key, state, (), self.levels)[1])
+
+    def _shared(self, levels: Level) -> Level:
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.students, *x.shape)), levels)
 
     def observe(
         self, key: PRNGKeyArray, state: DesignerState, proposal: Proposal, rollout: Rollout

@@ -30,6 +30,10 @@ class Curriculum(Protocol):
 
     def observe(self, key: PRNGKeyArray, state: State, proposal: Proposal, rollout: Rollout) -> tuple[State, Info]: ...
 
+    def generate(self, key: PRNGKeyArray, state: State) -> Level:
+        """New levels ``[S, B, ...]`` as its generator makes them now, to be looked at."""
+        ...
+
     def coverage(self, state: State) -> Float[Array, ""]:
         """The share of its levels that it has proposed, from 0 to 1; 0 for a source that never ends."""
         ...

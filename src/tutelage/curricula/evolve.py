@@ -96,5 +96,8 @@ class Evolve:
         hardest = jax.lax.top_k(scores - returns, self.parents)[1]
         return jnp.repeat(hardest, self.levels // self.parents)
 
+    def generate(self, key: PRNGKeyArray, state: EvolveState) -> Level:
+        return self.inner.generate(key, state.inner)
+
     def coverage(self, state: EvolveState) -> Float[Array, ""]:
         return self.inner.coverage(state.inner)

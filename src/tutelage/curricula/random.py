@@ -38,8 +38,10 @@ class Random:
         return ()
 
     def propose(self, key: PRNGKeyArray, state: tuple[()]) -> tuple[tuple[()], Proposal]:
-        levels = jax.vmap(self.sample)(jax.random.split(key, self.levels))
-        return state, newly_generated(_shared(levels, self.students))
+        return state, newly_generated(self.generate(key, state))
+
+    def generate(self, key: PRNGKeyArray, state: tuple[()]) -> Level:
+        return _shared(jax.vmap(self.sample)(jax.random.split(key, self.levels)), self.students)
 
     def observe(
         self, key: PRNGKeyArray, state: tuple[()], proposal: Proposal, rollout: Rollout
@@ -80,9 +82,11 @@ class Finite:
         return FiniteState(levels, jax.random.permutation(k_order, self.size).astype(jnp.int32), jnp.int32(0))
 
     def propose(self, key: PRNGKeyArray, state: FiniteState) -> tuple[FiniteState, Proposal]:
+        return state._replace(dealt=state.dealt + self.levels), newly_generated(self.generate(key, state))
+
+    def generate(self, key: PRNGKeyArray, state: FiniteState) -> Level:
         cards = state.order[(state.dealt + jnp.arange(self.levels)) % self.size]
-        levels = jax.tree.map(lambda x: x[cards], state.levels)
-        return state._replace(dealt=state.dealt + self.levels), newly_generated(_shared(levels, self.students))
+        return _shared(jax.tree.map(lambda x: x[cards], state.levels), self.students)
 
     def observe(
         self, key: PRNGKeyArray, state: FiniteState, proposal: Proposal, rollout: Rollout

@@ -135,5 +135,8 @@ class Replay:
             "buffer/generation": mean(buffer.generation),
         }
 
+    def generate(self, key: PRNGKeyArray, state: ReplayState) -> Level:
+        return self.base.generate(key, state.base)
+
     def coverage(self, state: ReplayState) -> Float[Array, ""]:
         return self.base.coverage(state.base)

@@ -1,4 +1,4 @@
-"""The levels that a run's buffer values most."""
+"""The levels of a run: those that its buffer values most, and those that its generator makes now."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ from ..types import Level
 from .session import Run, check_student
 
 
-class Ranked(NamedTuple):
-    """A level of a buffer."""
+class Exhibit(NamedTuple):
+    """A level, and what to say about it."""
 
-    rank: int
     level: Level
-    score: float
-    generation: int
+    title: str
     metrics: dict[str, float]
 
     @property
     def caption(self) -> str:
         figures = ", ".join(f"{name} {value:g}" for name, value in self.metrics.items())
-        return f"#{self.rank}  score {self.score:.4f}, generation {self.generation}\n{figures}"
+        return f"{self.title}\n{figures}"
 
 
 def buffer_of(run: Run, student: int = 0) -> BufferState:
@@ -34,28 +32,44 @@ def buffer_of(run: Run, student: int = 0) -> BufferState:
     nodes = jax.tree.leaves(run.state.curriculum, is_leaf=lambda x: isinstance(x, BufferState))
     buffers = [node for node in nodes if isinstance(node, BufferState)]
     if not buffers:
-        raise UserError(f"The method {run.settings.method} keeps no levels, so there are none to show.")
+        raise UserError(
+            f"The method {run.settings.method} keeps no levels; give --generated to see those that it makes now."
+        )
     check_student(student, run.trainer.students)
     return jax.tree.map(lambda x: np.asarray(x[student]), buffers[0])
 
 
-def top_levels(run: Run, number: int, student: int = 0) -> list[Ranked]:
+def top_levels(run: Run, number: int, student: int = 0) -> list[Exhibit]:
     """The levels with the highest scores, best first."""
     buffer = buffer_of(run, student)
     size = int(buffer.size)
     if size == 0:
         raise UserError("The run's buffer is still empty; train it further.")
     order = np.argsort(-buffer.score[:size], kind="stable")[:number]
-    return [_ranked(run, buffer, rank, slot) for rank, slot in enumerate(order, start=1)]
+    return [
+        _exhibit(
+            run, buffer.levels, slot, f"#{rank}  score {buffer.score[slot]:.4f}, generation {buffer.generation[slot]}"
+        )
+        for rank, slot in enumerate(order, start=1)
+    ]
 
 
-def _ranked(run: Run, buffer: BufferState, rank: int, slot: int) -> Ranked:
-    level: Any = jax.tree.map(lambda x: x[slot], buffer.levels)
-    metrics = {name: float(value) for name, value in run.trainer.space.metrics(level).items()}
-    return Ranked(rank, level, float(buffer.score[slot]), int(buffer.generation[slot]), metrics)
+def generated_levels(run: Run, number: int, seed: int = 0) -> list[Exhibit]:
+    """New levels from the run's generator as it is now: what a teacher that learns has come to build."""
+    curriculum = run.trainer.curriculum
+    generate = jax.jit(lambda key: jax.tree.map(lambda x: x[0], curriculum.generate(key, run.state.curriculum)))
+    keys = jax.random.split(jax.random.key(seed), -(-number // run.trainer.levels))
+    batches = [jax.tree.map(np.asarray, generate(key)) for key in keys]
+    levels = jax.tree.map(lambda *parts: np.concatenate(parts), *batches)
+    return [_exhibit(run, levels, index, f"generated {index + 1}") for index in range(number)]
 
 
-def gallery(run: Run, levels: list[Ranked], path: Path) -> None:
+def _exhibit(run: Run, levels: Level, index: int, title: str) -> Exhibit:
+    level: Any = jax.tree.map(lambda x: x[index], levels)
+    return Exhibit(level, title, {name: float(value) for name, value in run.trainer.space.metrics(level).items()})
+
+
+def gallery(run: Run, levels: list[Exhibit], path: Path) -> None:
     """Draw levels with captions into one PNG."""
     if run.room.gallery is None:
         raise UserError(f"Levels of {run.settings.environment} cannot be drawn; leave --png out to print them.")
