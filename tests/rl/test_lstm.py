@@ -16,7 +16,7 @@ def plain_unroll(kernel, bias, memory, x, first):
     """Step by step, without a rule of our own."""
     outputs = []
     for x_t, first_t in zip(x, first, strict=True):
-        memory, _ = lstm.step(kernel, bias, memory, x_t, first_t)
+        memory = lstm.step(kernel, bias, memory, x_t, first_t)
         outputs.append(memory[0])
     return memory, jnp.stack(outputs)
 

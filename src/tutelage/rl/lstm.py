@@ -3,6 +3,9 @@
 The gradient that JAX derives for a scan adds a rank-``B`` product to the whole weight matrix at every step, which is
 bound by memory. Here the backward pass keeps the gates' gradients for a block of steps and multiplies once a block,
 while what it needs is still in cache.
+
+Within a sequence everything lies feature by level, ``[h, B]``: a weight matrix times a narrow one. The other way round,
+XLA's CPU backend spends as long on rearranging the weights as on multiplying them, at every step anew.
 """
 
 from __future__ import annotations
@@ -16,18 +19,8 @@ from jaxtyping import Array, Bool, Float
 Memory = tuple[Float[Array, "B h"], Float[Array, "B h"]]
 """Hidden state and cell state."""
 
-BLOCK = 8
+BLOCK = 16
 """Steps whose weight gradient is one product; a longer sequence is cut into blocks of about this."""
-
-
-class _Saved(NamedTuple):
-    """What the backward pass needs of each step."""
-
-    hidden_tm1: Float[Array, "T B h"]
-    cell_tm1: Float[Array, "T B h"]
-    gates: Float[Array, "T B 4h"]
-    squashed: Float[Array, "T B h"]
-    """tanh of the new cell state."""
 
 
 def step(
@@ -36,15 +29,17 @@ def step(
     memory: Memory,
     x_t: Float[Array, "B d"],
     first_t: Bool[Array, " B"],
-) -> tuple[Memory, _Saved]:
+) -> Memory:
     """One step; the memory of those whose episode starts now is zero before it."""
     hidden, cell = (jnp.where(first_t[:, None], 0.0, m) for m in memory)
-    i, f, g, o = jnp.split(jnp.concatenate([x_t, hidden], axis=-1) @ kernel + bias, 4, axis=-1)
-    i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
-    new_cell = f * cell + i * g
-    squashed = jnp.tanh(new_cell)
-    saved = _Saved(hidden, cell, jnp.concatenate([i, f, g, o], axis=-1), squashed)
-    return (o * squashed, new_cell), saved
+    i, f, g, o = _gates(jnp.split(jnp.concatenate([x_t, hidden], axis=-1) @ kernel + bias, 4, axis=-1))
+    cell = f * cell + i * g
+    return o * jnp.tanh(cell), cell
+
+
+def _gates(parts: list[Array]) -> tuple[Array, Array, Array, Array]:
+    i, f, g, o = parts
+    return jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
 
 
 @jax.custom_vjp
@@ -56,34 +51,51 @@ def unroll(
     first: Bool[Array, "T B"],
 ) -> tuple[Memory, Float[Array, "T B h"]]:
     """Many steps: the last memory and every hidden state."""
-
-    def body(memory: Memory, inputs: tuple[Array, Array]) -> tuple[Memory, Array]:
-        memory, _ = step(kernel, bias, memory, *inputs)
-        return memory, memory[0]
-
-    return jax.lax.scan(body, memory, (x, first))
+    return _forward(kernel, bias, memory, x, first)[0]
 
 
-def _forward(kernel: Array, bias: Array, memory: Memory, x: Array, first: Array) -> tuple[Any, Any]:
-    def body(memory: Memory, inputs: tuple[Array, Array]) -> tuple[Memory, tuple[Array, _Saved]]:
-        memory, saved = step(kernel, bias, memory, *inputs)
-        return memory, (memory[0], saved)
+class _Saved(NamedTuple):
+    """What the backward pass needs."""
 
-    memory, (hidden, saved) = jax.lax.scan(body, memory, (x, first))
-    return (memory, hidden), (kernel, x, first, saved)
+    kernel: Float[Array, "d+h 4h"]
+    memory: Memory
+    x: Float[Array, "T B d"]
+    first: Bool[Array, "T B"]
+    hidden: Float[Array, "T B h"]
+    cell: Float[Array, "T h B"]
+    gates: Float[Array, "T 4h B"]
 
 
-def _backward(residuals: tuple[Array, Array, Array, _Saved], gradient: tuple[Memory, Array]) -> Any:
-    kernel, x, first, saved = residuals
+def _forward(kernel: Array, bias: Array, memory: Memory, x: Array, first: Array) -> tuple[tuple[Memory, Array], _Saved]:
+    weights = kernel.T
+
+    def body(memory: Memory, at_t: tuple[Array, Array]) -> tuple[Memory, tuple[Array, Array, Array]]:
+        x_t, first_t = at_t
+        hidden, cell = (jnp.where(first_t, 0.0, m) for m in memory)
+        i, f, g, o = _gates(jnp.split(weights @ jnp.concatenate([x_t, hidden]) + bias[:, None], 4))
+        cell = f * cell + i * g
+        hidden = o * jnp.tanh(cell)
+        return (hidden, cell), (hidden, cell, jnp.concatenate([i, f, g, o]))
+
+    start = (memory[0].T, memory[1].T)
+    (last_hidden, last_cell), (hidden, cell, gates) = jax.lax.scan(body, start, (_turned(x), first))
+    hidden = _turned(hidden)
+    return ((last_hidden.T, last_cell.T), hidden), _Saved(kernel, memory, x, first, hidden, cell, gates)
+
+
+def _backward(saved: _Saved, gradient: tuple[Memory, Array]) -> Any:
+    kernel, memory, x, first, hidden, cell, gates = saved
     (d_hidden, d_cell), d_outputs = gradient
     steps, batch, inputs = x.shape
     into, again = kernel[:inputs], kernel[inputs:]
     block = next(size for size in range(min(BLOCK, steps), 0, -1) if steps % size == 0)
 
-    def back(memory: Memory, at_t: tuple[Array, Array, _Saved]) -> tuple[Memory, Array]:
+    def back(memory: Memory, at_t: tuple[Array, ...]) -> tuple[Memory, Array]:
         d_hidden, d_cell = memory
-        d_output, first_t, (_, cell_tm1, gates, squashed) = at_t
-        i, f, g, o = jnp.split(gates, 4, axis=-1)
+        d_output, first_t, cell_t, cell_tm1, gates = at_t
+        cell_tm1 = jnp.where(first_t, 0.0, cell_tm1)
+        squashed = jnp.tanh(cell_t)
+        i, f, g, o = jnp.split(gates, 4)
         d_hidden = d_hidden + d_output
         d_cell = d_cell + d_hidden * o * (1 - jnp.square(squashed))
         d_gates = jnp.concatenate(
@@ -92,25 +104,31 @@ def _backward(residuals: tuple[Array, Array, Array, _Saved], gradient: tuple[Mem
                 d_cell * cell_tm1 * f * (1 - f),
                 d_cell * i * (1 - jnp.square(g)),
                 d_hidden * squashed * o * (1 - o),
-            ],
-            axis=-1,
+            ]
         )
-        going_on = ~first_t[:, None]
-        return (jnp.where(going_on, d_gates @ again.T, 0.0), jnp.where(going_on, d_cell * f, 0.0)), d_gates
+        return (jnp.where(first_t, 0.0, again @ d_gates), jnp.where(first_t, 0.0, d_cell * f)), d_gates
 
     def back_block(carry: tuple[Memory, Array, Array], at_block: Any) -> tuple[tuple[Memory, Array, Array], Array]:
         memory, d_kernel, d_bias = carry
-        x_b, d_outputs_b, first_b, saved_b = at_block
-        memory, d_gates = jax.lax.scan(back, memory, (d_outputs_b, first_b, saved_b), reverse=True)
-        d_gates = d_gates.reshape(block * batch, -1)
-        seen = jnp.concatenate([x_b, saved_b.hidden_tm1], axis=-1).reshape(block * batch, -1)
+        seen, at_steps = at_block
+        memory, d_gates = jax.lax.scan(back, memory, at_steps, reverse=True)
+        d_gates = _turned(d_gates).reshape(block * batch, -1)
         d_x = (d_gates @ into.T).reshape(block, batch, inputs)
+        seen = seen.reshape(block * batch, -1)
         return (memory, d_kernel + seen.T @ d_gates, d_bias + d_gates.sum(axis=0)), d_x
 
-    blocks = jax.tree.map(lambda a: a.reshape(steps // block, block, *a.shape[1:]), (x, d_outputs, first, saved))
-    start = ((d_hidden, d_cell), jnp.zeros_like(kernel), jnp.zeros(kernel.shape[1]))
+    hidden_tm1 = jnp.where(first[:, :, None], 0.0, jnp.concatenate([memory[0][None], hidden[:-1]]))
+    cell_tm1 = jnp.concatenate([memory[1].T[None], cell[:-1]])
+    seen = jnp.concatenate([x, hidden_tm1], axis=-1)
+    at_steps = (_turned(d_outputs), first, cell, cell_tm1, gates)
+    blocks = jax.tree.map(lambda a: a.reshape(steps // block, block, *a.shape[1:]), (seen, at_steps))
+    start = ((d_hidden.T, d_cell.T), jnp.zeros_like(kernel), jnp.zeros(kernel.shape[1]))
     (memory, d_kernel, d_bias), d_x = jax.lax.scan(back_block, start, blocks, reverse=True)
-    return d_kernel, d_bias, memory, d_x.reshape(x.shape), None
+    return d_kernel, d_bias, (memory[0].T, memory[1].T), d_x.reshape(x.shape), None
+
+
+def _turned(x: Float[Array, "T a b"]) -> Float[Array, "T b a"]:
+    return jnp.swapaxes(x, 1, 2)
 
 
 unroll.defvjp(_forward, _backward)

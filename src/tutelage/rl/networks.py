@@ -49,7 +49,7 @@ class LSTM(nn.Module):
         bias = self.param("bias", nn.initializers.zeros, (4 * self.width,))
 
         if x.shape[0] == 1:  # acting
-            carry, _ = lstm.step(kernel, bias, carry, x[0], first[0])
+            carry = lstm.step(kernel, bias, carry, x[0], first[0])
             return carry, carry[0][None]
         return lstm.unroll(kernel, bias, carry, x, first)
 

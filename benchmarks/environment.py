@@ -1,0 +1,56 @@
+"""Time the maze alone, with random actions; print one JSON line of steps a second by size and levels in parallel.
+
+usage: python environment.py
+"""
+
+import json
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import tutelage
+
+STEPS = 256
+
+
+def steps_per_second(size: int, levels: int) -> float:
+    """Steps a second of ``levels`` mazes, each started anew where it ends. Best of three."""
+    changes = {"env.size": str(size), "env.blocks": str(size * size // 3)}
+    room = tutelage.build_room(tutelage.override(tutelage.preset("maze", "dr"), changes))
+    env = room.env
+    batch = jax.vmap(room.space.sample)(jax.random.split(jax.random.key(0), levels))
+
+    def play(key: Any, batch: Any) -> Any:
+        reset = jax.vmap(env.reset)
+        start = reset(jax.random.split(key, levels), batch)[0]
+
+        def step(carry: Any, key: Any) -> Any:
+            state, total = carry
+            k_act, k_step = jax.random.split(key)
+            action = jax.random.randint(k_act, (levels,), 0, 3)
+            state, ts = jax.vmap(env.step)(jax.random.split(k_step, levels), state, action)
+            done = ts.terminated | ts.truncated
+            state = jax.tree.map(
+                lambda new, old: jnp.where(done.reshape(-1, *[1] * (new.ndim - 1)), new, old), start, state
+            )
+            # Everything an agent would see is used, so that nothing is optimised away.
+            seen = sum(x.astype(jnp.float32).sum() for x in jax.tree.leaves(ts.obs))
+            return (state, total + ts.reward.sum() + seen), None
+
+        return jax.lax.scan(step, (start, jnp.float32(0)), jax.random.split(key, STEPS))[0][1]
+
+    run = jax.jit(play)
+    jax.block_until_ready(run(jax.random.key(1), batch))
+    seconds = []
+    for seed in range(3):
+        began = time.perf_counter()
+        jax.block_until_ready(run(jax.random.key(seed), batch))
+        seconds.append(time.perf_counter() - began)
+    return STEPS * levels / min(seconds)
+
+
+if __name__ == "__main__":
+    sizes = [(13, 32), (13, 1024), (51, 1024)]
+    print(json.dumps([{"size": s, "levels": n, "steps_per_second": steps_per_second(s, n)} for s, n in sizes]))

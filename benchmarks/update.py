@@ -1,0 +1,65 @@
+"""Time our PPO update beside a plain flax one on identical shapes; print one JSON line of seconds.
+
+usage: python update.py SECONDS
+
+32 levels x 256 steps of the 13x13 maze, LSTM-256, five epochs, one minibatch. Both are compiled first and then take
+turns, one update each, so that whatever else the machine does hits both.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from plain import Network, make_update
+
+import tutelage
+from tutelage.rl.advantages import gae
+from tutelage.rollout import JaxCollector
+
+
+def measure_update(seconds: float) -> dict[str, list[float]]:
+    settings = tutelage.preset("maze", "dr", "thesis-accel")
+    trainer = tutelage.build(settings)
+    state = trainer.init(0)
+    _, proposal = trainer.curriculum.propose(jax.random.key(0), state.curriculum)
+    collect = jax.jit(JaxCollector(trainer.env, trainer.student, trainer.rollout).__call__)
+    rollout = jax.tree.map(lambda x: x[0], collect(jax.random.key(1), state.students, proposal.levels))
+    student = jax.tree.map(lambda x: x[0], state.students)
+
+    ppo = settings.ppo
+    ends = (rollout.terminated, rollout.truncated)
+    advantage = gae(rollout.reward, rollout.value, rollout.next_value, *ends, ppo.discount, ppo.gae_lambda)
+    batch = {
+        "obs": rollout.obs,
+        "first": rollout.first,
+        "action": rollout.action,
+        "log_prob": rollout.log_prob,
+        "value": rollout.value,
+        "target": rollout.value + advantage,
+        "advantage": (advantage - advantage.mean()) / (advantage.std() + 1e-5),
+    }
+    init, plain_update = make_update(Network(settings.network.width), ppo.epochs, ppo.learning_rate, ppo.entropy_coef)
+    plain_state = init(jax.random.key(2), batch)
+
+    sides: dict[str, Any] = {
+        "tutelage": jax.jit(lambda s, r: trainer.student.update(jax.random.key(3), s, r, jnp.float32(0))),
+        "flax": jax.jit(plain_update),
+    }
+    arguments = {"tutelage": (student, rollout), "flax": (plain_state, batch)}
+    measured: dict[str, list[float]] = {name: [] for name in sides}
+    for name, update in sides.items():
+        jax.block_until_ready(update(*arguments[name]))
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(measured["flax"]) < 3:
+        for name, update in sides.items():
+            began = time.perf_counter()
+            jax.block_until_ready(update(*arguments[name]))
+            measured[name].append(time.perf_counter() - began)
+    return measured
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_update(float(sys.argv[1]))))
