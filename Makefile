@@ -37,7 +37,7 @@ lint: setup ## check style, format and types
 	$(BIN)/basedpyright
 
 test: lint ## lint, then run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 bench: setup ## measure steps per second beside minimax-lib
 	$(BIN)/python benchmarks/run.py

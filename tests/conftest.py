@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 # Compiled programs are kept between test runs. Set before JAX is first imported.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+# Most programs run a few times on small arrays, so most of their time is compilation, which is several times shorter
+# without what XLA does for speed. The processes that tests start inherit this, and share the compiled programs.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false"
 
 import flax.linen as nn
 import jax
@@ -21,8 +26,6 @@ from hypothesis import settings
 
 from tutelage.envs.base import Discrete, Room, Suite
 from tutelage.types import Rollout, TimeStep
-
-FAST_TO_COMPILE = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 settings.register_profile("quick", deadline=None, max_examples=20, derandomize=True)
 settings.load_profile("quick")
@@ -90,9 +93,15 @@ class Eyes(nn.Module):
 
 
 @pytest.fixture(scope="session")
-def quick_jit():
-    """``jax.jit`` for a program that is run a few times on small arrays: most of its time would be compilation."""
-    return partial(jax.jit, compiler_options=FAST_TO_COMPILE)
+def optimised():
+    """A process to run things in that are compiled as they are outside of tests: for what trains for long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "false")
+        patch.setenv("XLA_FLAGS", f"{os.environ['XLA_FLAGS']} --xla_cpu_use_fusion_emitters=true")
+        pool = ProcessPoolExecutor(1, get_context("spawn"))
+        pool.submit(os.getpid).result()  # it has started, and with this environment
+    with pool:
+        yield pool
 
 
 @pytest.fixture(scope="session")

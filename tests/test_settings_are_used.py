@@ -51,7 +51,7 @@ PPO = {
 
 
 @pytest.fixture(scope="module")
-def learned(toy, random_state, quick_jit):
+def learned(toy, random_state):
     """From PPO settings to what a student is after one rollout."""
     rng = np.random.default_rng(0)
     value, next_value, reward = rng.normal(size=(3, 3, 2)).astype(np.float32)
@@ -74,7 +74,7 @@ def learned(toy, random_state, quick_jit):
         if ppo not in results:
             student = Student(ActorCritic(toy.encoder(NetworkSettings(filters=4)), CORES["none"](4), 3, 4), ACT, ppo)
             state = random_state(student, np.zeros(4, np.float32))
-            results[ppo] = quick_jit(student.update)(jax.random.key(0), state, rollout, jnp.float32(0.5))[0].params
+            results[ppo] = jax.jit(student.update)(jax.random.key(0), state, rollout, jnp.float32(0.5))[0].params
         return results[ppo]
 
     return learn
@@ -121,7 +121,7 @@ MAZE = {
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(MazeSettings)])
-def test_trap_20_every_maze_setting_changes_levels_or_episodes(quick_jit, name):
+def test_trap_20_every_maze_setting_changes_levels_or_episodes(name):
     base = MazeSettings(size=4, max_steps=9, blocks=8, view=5)
     if name == "see_through_walls":
         base = replace(base, block_count="fixed")  # many walls to look through
@@ -141,7 +141,7 @@ def test_trap_20_every_maze_setting_changes_levels_or_episodes(quick_jit, name):
         return history
 
     changed = replace(base, **{name: MAZE[name]})
-    assert differ(quick_jit(lambda: episode(base))(), quick_jit(lambda: episode(changed))())
+    assert differ(jax.jit(lambda: episode(base))(), jax.jit(lambda: episode(changed))())
 
 
 # --- the teachers
@@ -168,7 +168,7 @@ ACCEL = AccelSettings(
 
 
 @pytest.fixture(scope="module")
-def taught(toy, outcome, quick_jit):
+def taught(toy, outcome):
     """From a method's settings to all it proposes, and remembers, in a few iterations."""
     results: dict[Any, Any] = {}
 
@@ -176,8 +176,8 @@ def taught(toy, outcome, quick_jit):
         if settings not in results:
             method = METHODS["accel" if isinstance(settings, AccelSettings) else "robust-plr"]
             curriculum = method.build(settings, Parts(toy, 4, PPOSettings()))
-            propose, observe = quick_jit(curriculum.propose), quick_jit(curriculum.observe)
-            state, history = quick_jit(curriculum.init)(jax.random.key(0)), []
+            propose, observe = jax.jit(curriculum.propose), jax.jit(curriculum.observe)
+            state, history = jax.jit(curriculum.init)(jax.random.key(0)), []
             for i in range(8):
                 k_propose, k_observe = jax.random.split(jax.random.key(i))
                 state, proposal = propose(k_propose, state)

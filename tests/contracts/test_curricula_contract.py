@@ -13,7 +13,7 @@ from tutelage.curricula.base import Info
 from tutelage.envs.registry import ENVIRONMENTS, preset
 from tutelage.experiment import build
 from tutelage.rollout import JaxCollector
-from tutelage.trainer import Trainer
+from tutelage.trainer import Trainer, TrainState
 from tutelage.types import Proposal
 
 KEY = jax.random.key(0)
@@ -31,10 +31,14 @@ def trainer(request) -> Trainer:
 
 
 @pytest.fixture(scope="module")
-def flow(trainer) -> tuple[Any, Any, Proposal, Any, Info]:
+def state(trainer) -> TrainState:
+    return jax.eval_shape(trainer.init, 0)
+
+
+@pytest.fixture(scope="module")
+def flow(trainer, state) -> tuple[Any, Any, Proposal, Any, Info]:
     """Shapes of all that flows through one iteration of the curriculum."""
     curriculum = trainer.curriculum
-    state = jax.eval_shape(trainer.init, 0)
     proposed, proposal = jax.eval_shape(curriculum.propose, KEY, state.curriculum)
     collect = JaxCollector(trainer.env, trainer.student, STEPS)
     rollout = jax.eval_shape(collect, KEY, state.students, proposal.levels)
@@ -74,9 +78,8 @@ def test_coverage_is_a_share(trainer, flow):
     assert jax.eval_shape(trainer.curriculum.coverage, flow[0]).shape == ()
 
 
-def test_a_training_step_keeps_every_type_so_that_it_compiles_once(trainer):
+def test_a_training_step_keeps_every_type_so_that_it_compiles_once(trainer, state):
     """Strong types throughout: a weak one in the first state would compile the whole program a second time."""
-    state = jax.eval_shape(trainer.init, 0)
     weak = [path for path, x in jax.tree_util.tree_leaves_with_path(state) if x.weak_type]
     assert weak == []
     after, metrics = jax.eval_shape(trainer.step, state)

@@ -40,7 +40,7 @@ def settings(method: str, **changes: str) -> Any:
 def history(method: str, iterations: int) -> list[Any]:
     """The state before the first iteration and after each, and what happened in it."""
     trainer = build(settings(method))
-    state = jax.jit(trainer.init, static_argnums=0)(0)
+    state = jax.jit(trainer.init)(0)
     step = jax.jit(trainer.step)
     states = [(state, None)]
     for _ in range(iterations):
@@ -116,7 +116,7 @@ def test_a_teacher_learns_what_it_is_paid_for():
         state, metrics = trainer.step(state)
         return state, metrics["teacher/reward"]
 
-    rewards = jax.jit(lambda state: jax.lax.scan(step, state, None, 300)[1])(trainer.init(0))
+    rewards = jax.jit(lambda state: jax.lax.scan(step, state, None, 300)[1])(jax.jit(trainer.init)(0))
     assert float(rewards[0]) == pytest.approx(-2, abs=0.5)
     assert float(rewards[-1]) == pytest.approx(-1, abs=0.05)
 
@@ -154,7 +154,7 @@ def test_a_learned_editor_edits_replayed_levels_and_is_paid_when_they_were_playe
     learned = {"evolve.editor": "learned", "evolve.edits": "2", "replay.rate": "0.8"}
     chosen = override(preset("maze", "accel", "small"), TINY | REPLAYING | learned)
     trainer = build(chosen)
-    state, step = trainer.init(0), jax.jit(trainer.step)
+    state, step = jax.jit(trainer.init)(0), jax.jit(trainer.step)
     paid = 0
     for _ in range(16):
         before = state.curriculum.editor.teacher.params

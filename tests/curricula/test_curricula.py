@@ -259,10 +259,10 @@ def test_parents_that_do_not_divide_the_batch_are_refused(toy):
 
 def test_a_method_can_train_on_a_set_that_is_drawn_once():
     trainer = build(override(preset("maze", "dr", "small"), {"train.training_set": "256", "train.levels": "128"}))
-    state = trainer.curriculum.init(jax.random.key(0))
+    state, propose = jax.jit(trainer.curriculum.init)(jax.random.key(0)), jax.jit(trainer.curriculum.propose)
     batches = []
     for _ in range(4):
-        state, proposal = trainer.curriculum.propose(jax.random.key(1), state)
+        state, proposal = propose(jax.random.key(1), state)
         batches.append(np.asarray(proposal.levels.walls))
     assert (batches[0] == batches[2]).all()
     assert (batches[1] == batches[3]).all()

@@ -5,6 +5,9 @@ Policies are averaged over the last half of training: two sides that chase each 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+
 import pytest
 
 from tutelage import override, preset
@@ -13,18 +16,23 @@ from tutelage.evaluation.games import GameResult, play_game
 ITERATIONS = 3000
 
 
-def play(method: str, game: str, changes: dict[str, str] | None = None, iterations: int = ITERATIONS) -> GameResult:
-    return play_game(override(preset("matrix", method), {"env.game": game} | (changes or {})), iterations)
+@pytest.fixture
+def play(optimised: ProcessPoolExecutor) -> Callable[..., GameResult]:
+    def play(method: str, game: str, changes: dict[str, str] | None = None, iterations: int = ITERATIONS) -> GameResult:
+        settings = override(preset("matrix", method), {"env.game": game} | (changes or {}))
+        return optimised.submit(play_game, settings, iterations).result()
+
+    return play
 
 
-def test_domain_randomisation_finds_the_expected_utility_policy():
+def test_domain_randomisation_finds_the_expected_utility_policy(play):
     result = play("dr", "ice-cream")
     assert result.mean_payoff > 0.99 * result.best_mean_payoff
     assert result.policy[1] > 0.95
     assert result.worst_regret > 2 * result.best_worst_regret  # and pays for it where it is wrong
 
 
-def test_a_minimax_teacher_leads_to_the_maximin_policy():
+def test_a_minimax_teacher_leads_to_the_maximin_policy(play):
     result = play("minimax", "ice-cream", iterations=2 * ITERATIONS)  # the first cycles are wide
     assert result.worst_payoff > 0.95 * result.best_worst_payoff
     assert result.policy == pytest.approx([3 / 4, 1 / 4, 0], abs=0.08)
@@ -32,13 +40,13 @@ def test_a_minimax_teacher_leads_to_the_maximin_policy():
 
 @pytest.mark.parametrize("game", ["ice-cream", "corollary-1"])
 @pytest.mark.parametrize("method", ["robust-plr", "repaired"])
-def test_robust_replay_of_regret_finds_the_minimax_regret_policy(method, game):
+def test_robust_replay_of_regret_finds_the_minimax_regret_policy(play, method, game):
     result = play(method, game)
     assert result.worst_regret < 1.15 * result.best_worst_regret
 
 
 @pytest.mark.parametrize("p", [0.8, 0.5])
-def test_plain_replay_pays_the_extra_regret_of_corollary_1_more_the_rarer_replay_is(p):
+def test_plain_replay_pays_the_extra_regret_of_corollary_1_more_the_rarer_replay_is(play, p):
     result = play("plr", "corollary-1", {"env.p": str(p), "replay.rate": str(p)})
     predicted = (1 - p) / 2 - 0.02
     assert result.worst_regret - result.best_worst_regret == pytest.approx(predicted, abs=0.04)

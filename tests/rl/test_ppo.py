@@ -42,13 +42,13 @@ def experience(seed: int = 0, steps: int = STEPS, batch: int = BATCH) -> Rollout
 
 
 @pytest.fixture(scope="module")
-def school(toy, random_state, quick_jit):
+def school(toy, random_state):
     """From settings to a student, its first state, and its compiled update."""
 
     def build_one(ppo: PPOSettings, core: str = "none"):
         network = ActorCritic(toy.encoder(NetworkSettings(filters=6)), CORES[core](5), ACTIONS, 4)
         student = Student(network, Categorical(ACTIONS), ppo)
-        return student, random_state(student, np.zeros(4, np.float32)), quick_jit(student.update)
+        return student, random_state(student, np.zeros(4, np.float32)), jax.jit(student.update)
 
     return build_one
 
@@ -83,14 +83,12 @@ def plain_loss(params, student: Student, rollout: Rollout):
     [{}, {"value_clip": False}, {"huber": 0.5}, {"entropy_coef": 0.3, "value_coef": 2.0}],
     ids=["default", "no value clip", "huber", "coefficients"],
 )
-def test_one_update_descends_the_plain_loss(school, quick_jit, changes):
+def test_one_update_descends_the_plain_loss(school, changes):
     """The figures are the rewrite's, and so is the direction: Adam's first step is the gradient over its size."""
     student, state, update = school(replace(ONE_STEP, **changes), "none" if changes else "gru")
     rollout = experience()
     after, metrics = update(KEY, state, rollout, START)
-    gradient, parts = quick_jit(lambda params: jax.grad(plain_loss, has_aux=True)(params, student, rollout))(
-        state.params
-    )
+    gradient, parts = jax.jit(lambda params: jax.grad(plain_loss, has_aux=True)(params, student, rollout))(state.params)
     for name, value in parts.items():
         np.testing.assert_allclose(metrics[name], value, rtol=1e-4)
     assert 0 < metrics["clipped"] < 1, "the rollout must have ratios on both sides of the clip"
@@ -127,14 +125,12 @@ def spy_on_batches(monkeypatch, student: Student) -> list:
 
 
 @pytest.mark.parametrize(("core", "columns"), [("gru", BATCH), ("none", STEPS * BATCH)])
-def test_trap_15_minibatches_share_one_normalisation_and_cover_every_trajectory(
-    school, quick_jit, monkeypatch, core, columns
-):
+def test_trap_15_minibatches_share_one_normalisation_and_cover_every_trajectory(school, monkeypatch, core, columns):
     """Recurrent students learn from whole trajectories, others from single transitions; each once an epoch."""
     student, state, _ = school(replace(ONE_STEP, epochs=2, minibatches=2), core)
     seen = spy_on_batches(monkeypatch, student)
     rollout = experience()
-    jax.block_until_ready(quick_jit(student.update)(KEY, state, rollout, START))
+    jax.block_until_ready(jax.jit(student.update)(KEY, state, rollout, START))
     jax.effects_barrier()
     assert len(seen) == 4
     whole = rollout.log_prob.reshape(-1, columns)

@@ -29,6 +29,7 @@ class Reference(MiniGridEnv):
 
     def __init__(self, level: MazeLevel, **options: Any) -> None:
         self.level = level
+        self.seen: dict[tuple[int, int, int], dict[str, Any]] = {}
         height, width = level.walls.shape
         super().__init__(
             mission_space=MissionSpace(mission_func=lambda: "reach the goal"),
@@ -46,26 +47,42 @@ class Reference(MiniGridEnv):
         self.agent_pos = tuple(int(c) + 1 for c in self.level.start)
         self.agent_dir = int(self.level.direction)
 
+    def gen_obs(self) -> dict[str, Any]:
+        """MiniGrid's own view, drawn once from where an agent stands: drawing is nearly all that MiniGrid does,
+        and in a level of nothing but walls and a goal no action can change it."""
+        pose = (*self.agent_pos, self.agent_dir)
+        if pose not in self.seen:
+            self.seen[pose] = super().gen_obs()
+        return self.seen[pose]
 
-def play_reference(level: MazeLevel, actions: np.ndarray, **options: Any) -> dict[str, np.ndarray]:
-    """Observations before and after each step, and how it ended; an episode that ends is started again."""
-    env = Reference(level, **options)
-    obs, _ = env.reset()
+
+NAMES = ("image", "direction", "next_image", "next_direction", "reward", "terminated", "truncated")
+
+
+def play_reference(levels: MazeLevel, actions: np.ndarray, **options: Any) -> dict[str, np.ndarray]:
+    """Observations before and after each step, and how it ended; an episode that ends is started again.
+    ``actions`` are [level, step], as is the result."""
     record: list[tuple] = []
-    for action in actions:
-        before = obs
-        obs, reward, terminated, truncated, _ = env.step(int(action))
-        record.append(
-            (before["image"], before["direction"], obs["image"], obs["direction"], reward, terminated, truncated)
-        )
-        if terminated or truncated:
-            obs, _ = env.reset()
-    names = ("image", "direction", "next_image", "next_direction", "reward", "terminated", "truncated")
-    return {name: np.stack(column) for name, column in zip(names, zip(*record, strict=True), strict=True)}
+    for i, row in enumerate(actions.tolist()):
+        env = Reference(jax.tree.map(lambda leaf, i=i: leaf[i], levels), **options)
+        obs, _ = env.reset()
+        cells = env.grid.encode()
+        for action in row:
+            before = obs
+            obs, reward, terminated, truncated, _ = env.step(action)
+            record.append(
+                (before["image"], before["direction"], obs["image"], obs["direction"], reward, terminated, truncated)
+            )
+            if terminated or truncated:
+                assert (env.grid.encode() == cells).all()
+                assert env.carrying is None
+                obs, _ = env.reset()
+    columns = (np.stack(column) for column in zip(*record, strict=True))
+    return {name: column.reshape(actions.shape + column.shape[1:]) for name, column in zip(NAMES, columns, strict=True)}
 
 
 def play_ours(env: Maze | HeldOutMaze, levels: Any, actions: np.ndarray) -> dict[str, np.ndarray]:
-    """The same for a batch of levels, as one program. ``actions`` are [level, step], as is the result."""
+    """The same, as one program."""
 
     def one(level: Any, actions: jax.Array) -> dict[str, jax.Array]:
         first = env.reset(KEY, level)
@@ -73,15 +90,8 @@ def play_ours(env: Maze | HeldOutMaze, levels: Any, actions: np.ndarray) -> dict
         def step(carry: Any, action: jax.Array) -> Any:
             state, obs = carry
             state, after = env.step(KEY, state, action)
-            record = {
-                "image": obs.image,
-                "direction": obs.direction,
-                "next_image": after.obs.image,
-                "next_direction": after.obs.direction,
-                "reward": after.reward,
-                "terminated": after.terminated,
-                "truncated": after.truncated,
-            }
+            record = (obs.image, obs.direction, after.obs.image, after.obs.direction)
+            record = dict(zip(NAMES, (*record, after.reward, after.terminated, after.truncated), strict=True))
             done = after.terminated | after.truncated
             return jax.tree.map(lambda a, b: jnp.where(done, a, b), first, (state, after.obs)), record
 
@@ -110,36 +120,29 @@ def sample(size: int, blocks: int, count: int) -> MazeLevel:
     )
 
 
-def nth(levels: MazeLevel, i: int) -> MazeLevel:
-    return jax.tree.map(lambda leaf: leaf[i], levels)
-
-
 @pytest.mark.parametrize("see_through_walls", [True, False])
 @pytest.mark.parametrize(
-    ("size", "blocks", "count", "steps", "max_steps", "view"),
-    [(13, 60, 180, 150, 250, 5), (7, 20, 90, 150, 40, 5), (4, 6, 30, 100, 20, 7)],
+    ("size", "blocks", "count", "max_steps", "view"), [(13, 60, 180, 250, 5), (7, 20, 90, 40, 5), (4, 6, 40, 20, 7)]
 )
-def test_plays_as_minigrid(
-    see_through_walls: bool, size: int, blocks: int, count: int, steps: int, max_steps: int, view: int
-) -> None:
+def test_plays_as_minigrid(see_through_walls: bool, size: int, blocks: int, count: int, max_steps: int, view: int):
     levels = sample(size, blocks, count)
-    actions = random_actions(np.random.default_rng(size), count, steps)
+    actions = random_actions(np.random.default_rng(size), count, 300)
     assert set(np.unique(actions)) == set(range(7))
     ours = play_ours(Maze(max_steps, view, see_through_walls), levels, actions)
     options = {"max_steps": max_steps, "agent_view_size": view, "see_through_walls": see_through_walls}
-    for i in range(count):
-        compare({name: leaf[i] for name, leaf in ours.items()}, play_reference(nth(levels, i), actions[i], **options))
-    assert ours["terminated"].any()
-    assert max_steps > steps or ours["truncated"].any()
+    compare(ours, play_reference(levels, actions, **options))
+    # Rewards and both ends were there to be compared.
+    assert (ours["reward"] > 0).sum() > count / 2
+    assert ours["truncated"].sum() > count / 2
 
 
 def test_rectangular_maze_plays_as_minigrid() -> None:
     level = from_ascii("#######\n#.#...#\n#.#.#G#\n#>..#.#\n#######")
+    levels = jax.tree.map(lambda leaf: leaf[None], level)
     actions = random_actions(np.random.default_rng(0), 1, 300)
     for see in (True, False):
-        ours = play_ours(Maze(60, see_through_walls=see), jax.tree.map(lambda leaf: leaf[None], level), actions)
-        reference = play_reference(level, actions[0], max_steps=60, agent_view_size=5, see_through_walls=see)
-        compare({name: leaf[0] for name, leaf in ours.items()}, reference)
+        ours = play_ours(Maze(60, see_through_walls=see), levels, actions)
+        compare(ours, play_reference(levels, actions, max_steps=60, agent_view_size=5, see_through_walls=see))
 
 
 @pytest.mark.parametrize("see_through_walls", [True, False])
@@ -164,36 +167,30 @@ def test_trials_of_different_rules_run_together() -> None:
 @pytest.mark.parametrize(("reward", "paid"), [("minigrid", 0.1), ("appendix", 0.0)])
 def test_goal_at_the_limit_is_both_ends(reward: Any, paid: float) -> None:
     level = from_ascii("######\n#>..G#\n######")
-    env = Maze(max_steps=3, reward=reward)
-    state, _ = env.reset(KEY, level)
-    for t in range(3):
-        state, step = env.step(KEY, state, jnp.int32(2))
-        assert (bool(step.terminated), bool(step.truncated)) == (t == 2, t == 2)
-    assert step.reward == pytest.approx(paid, abs=1e-6)
+    ours = play_ours(Maze(max_steps=3, reward=reward), jax.tree.map(lambda leaf: leaf[None], level), np.full((1, 3), 2))
+    assert ours["terminated"].tolist() == ours["truncated"].tolist() == [[False, False, True]]
+    assert ours["reward"][0] == pytest.approx([0, 0, paid], abs=1e-6)
 
 
 @pytest.mark.parametrize(("reward", "paid"), [("minigrid", 1 - 0.9 * 2 / 8), ("appendix", 1 - 2 / 8)])
 def test_reward_shrinks_with_time(reward: Any, paid: float) -> None:
-    env = Maze(max_steps=8, reward=reward)
-    state, _ = env.reset(KEY, from_ascii("#####\n#>.G#\n#####"))
-    state, step = env.step(KEY, state, jnp.int32(2))
-    assert step.reward == 0
-    _, step = env.step(KEY, state, jnp.int32(2))
-    assert step.reward == pytest.approx(paid, abs=1e-6)
-    assert step.terminated
-    assert not step.truncated
+    level = jax.tree.map(lambda leaf: leaf[None], from_ascii("#####\n#>.G#\n#####"))
+    ours = play_ours(Maze(max_steps=8, reward=reward), level, np.full((1, 2), 2))
+    assert ours["reward"][0] == pytest.approx([0, paid], abs=1e-6)
+    assert ours["terminated"].tolist() == [[False, True]]
+    assert not ours["truncated"].any()
 
 
 def test_contract() -> None:
-    env, level = Maze(), MazeSpace().sample(KEY)
+    env, level = Maze(), jax.jit(MazeSpace().sample)(KEY)
     assert env.action_space == Discrete(7)
     assert Maze() == Maze()
     assert hash(Maze()) == hash(Maze())
     spec = observation_spec(env, level)
     assert (spec.image.shape, spec.image.dtype) == ((5, 5, 3), jnp.uint8)
     assert (spec.direction.shape, spec.direction.dtype) == ((), jnp.int32)
-    state, _ = env.reset(KEY, level)
-    after, step = env.step(KEY, state, jnp.int32(2))
+    state, _ = jax.jit(env.reset)(KEY, level)
+    after, step = jax.jit(env.step)(KEY, state, jnp.int32(2))
     assert jax.tree.map(lambda a: (a.shape, a.dtype), after) == jax.tree.map(lambda a: (a.shape, a.dtype), state)
     assert (step.reward.dtype, step.terminated.dtype, step.truncated.dtype) == (jnp.float32, jnp.bool_, jnp.bool_)
 
