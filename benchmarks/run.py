@@ -1,7 +1,8 @@
 """Measure training speed beside minimax-lib: the same maze, batch, network and buffer, on this machine.
 
-The two take turns, each in a process of its own (ours, minimax, ours, minimax, ...), so that whatever else the machine
-does hits both. Compiling, filling the level buffer and two updates of warm-up come before the clock starts.
+First one PPO update beside a plain flax one (`update.py`), and the maze alone (`environment.py`). Then the two
+libraries take turns, each in a process of its own (ours, minimax, ours, minimax, ...), so that whatever else the
+machine does hits both. Compiling, filling the level buffer and two updates of warm-up come before the clock starts.
 
 Whether a batch is learned from is a coin toss in these methods, and a batch that is costs several times one that is
 not, so the plain rate of a short run depends on its luck. The table therefore gives both the plain rate (median
@@ -20,6 +21,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,14 +53,16 @@ def peer_python() -> Path:
     return python
 
 
-def measure(python: Path | str, script: Path, method: str, seconds: float) -> list[Interval]:
-    """Run one measurement in a process of its own; its last line of output is a JSON list of intervals."""
+def measure(python: Path | str, script: Path, *arguments: str) -> Any:
+    """Run one measurement in a process of its own; its last line of output is JSON."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAX_COMPILATION_CACHE_DIR")}
     done = subprocess.run(
-        [python, script, method, str(seconds)], env=env | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE, text=True
+        [python, script, *arguments], env=env | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE, text=True
     )
     if done.returncode:
-        raise SystemExit(f"{script.name} {method} failed (exit status {done.returncode}); its message is above.")
+        raise SystemExit(
+            f"{script.name} {' '.join(arguments)} failed (exit status {done.returncode}); its message is above."
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -94,12 +98,16 @@ def machine(peer: Path) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--methods", nargs="+", default=list(UPDATES_PER_ROLLOUT), choices=list(UPDATES_PER_ROLLOUT))
-    parser.add_argument("--seconds", type=float, default=60, help="timed seconds of each turn")
+    parser.add_argument("--seconds", type=float, default=30, help="timed seconds of each turn")
     parser.add_argument("--rounds", type=int, default=2, help="turns that each library gets")
     options = parser.parse_args()
 
     peer = peer_python()
     facts = machine(peer)
+    print("one update, ours and a plain flax one in turns ...", flush=True)
+    update = measure(sys.executable, HERE / "update.py", str(2 * options.seconds))
+    print("the maze alone ...", flush=True)
+    environment = measure(sys.executable, HERE / "environment.py")
     sides = {"tutelage": (sys.executable, HERE / "ours.py"), "minimax-lib": (peer, HERE / "peers" / "minimax.py")}
     measured: dict[str, dict[str, list[Interval]]] = {}
     for method in options.methods:
@@ -109,13 +117,28 @@ def main() -> None:
             for side in playing:
                 python, script = sides[side]
                 print(f"{method}: {side}, turn {turn + 1} of {options.rounds} ...", flush=True)
-                measured[method][side] += measure(python, script, method, options.seconds)
+                measured[method][side] += measure(python, script, method, str(options.seconds))
     facts["load average after"] = " ".join(f"{load:.2f}" for load in os.getloadavg())
 
     summaries = {m: {side: summarise(m, intervals) for side, intervals in measured[m].items()} for m in measured}
-    RESULTS.write_text(json.dumps({"machine": facts, "summary": summaries, "intervals": measured}, indent=2) + "\n")
+    results = {
+        "machine": facts,
+        "summary": summaries,
+        "update": update,
+        "environment": environment,
+        "intervals": measured,
+    }
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
 
     print("\n" + "\n".join(f"{name}: {value}" for name, value in facts.items()) + "\n")
+    ratios = [flax / ours for flax, ours in zip(update["flax"], update["tutelage"], strict=True)]
+    for side, times in update.items():
+        print(f"update, {side}: median {statistics.median(times):.2f} s ({min(times):.2f}-{max(times):.2f})")
+    print(f"update, ratio of neighbours: median {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})")
+    for entry in environment:
+        name = f"{entry['size']}x{entry['size']} maze, {entry['levels']} levels"
+        print(f"{name}: {entry['steps_per_second']:,.0f} steps/s with random actions")
+    print()
     print(f"{'method':<12}{'library':<13}{'steps/s':>9}{'range':>17}{'updates/rollout':>17}{'at expected':>13}")
     for method, by_side in summaries.items():
         for side, s in by_side.items():

@@ -23,8 +23,8 @@ from tutelage.rollout import JaxCollector
 def measure_update(seconds: float) -> dict[str, list[float]]:
     settings = tutelage.preset("maze", "dr", "thesis-accel")
     trainer = tutelage.build(settings)
-    state = trainer.init(0)
-    _, proposal = trainer.curriculum.propose(jax.random.key(0), state.curriculum)
+    state = jax.jit(trainer.init, static_argnums=0)(0)
+    _, proposal = jax.jit(trainer.curriculum.propose)(jax.random.key(0), state.curriculum)
     collect = jax.jit(JaxCollector(trainer.env, trainer.student, trainer.rollout).__call__)
     rollout = jax.tree.map(lambda x: x[0], collect(jax.random.key(1), state.students, proposal.levels))
     student = jax.tree.map(lambda x: x[0], state.students)
@@ -42,7 +42,7 @@ def measure_update(seconds: float) -> dict[str, list[float]]:
         "advantage": (advantage - advantage.mean()) / (advantage.std() + 1e-5),
     }
     init, plain_update = make_update(Network(settings.network.width), ppo.epochs, ppo.learning_rate, ppo.entropy_coef)
-    plain_state = init(jax.random.key(2), batch)
+    plain_state = jax.jit(init)(jax.random.key(2), batch)
 
     sides: dict[str, Any] = {
         "tutelage": jax.jit(lambda s, r: trainer.student.update(jax.random.key(3), s, r, jnp.float32(0))),

@@ -270,7 +270,7 @@ def test_the_config_of_a_run_is_enough_to_repeat_it(whole: Run, tmp_path: Path) 
     assert set(about) == {"version", "created", "command"}
 
 
-@pytest.mark.parametrize("method", ["population-paired", "repaired"])
+@pytest.mark.parametrize("method", ["minimax", "paired", "population-paired", "repaired"])
 def test_trap_28_runs_with_teachers_resume_exactly(method: str, tmp_path: Path) -> None:
     smaller = {"teacher.filters": "2", "teacher.head": "4", "env.size": "3", "env.blocks": "2"}
     changes = {name: value for name, value in (TINY | smaller).items() if not name.startswith("replay.")}

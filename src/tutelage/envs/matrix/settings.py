@@ -87,7 +87,7 @@ def _exact(method: str) -> Settings:
         rate=0.5, capacity=64, min_fill=0.0, score="exact-regret", prioritisation="greedy", staleness=0.0
     )
     # The teacher is quicker than the students and never quite sure: it follows their mistakes instead of settling.
-    teacher = TeacherSettings(learning_rate=0.005, entropy_coef=0.1)
+    teacher = TeacherSettings(learning_rate=0.005, entropy_coef=0.2)
     chosen = curriculum(method, replay, teacher)
     if hasattr(chosen, "adversary") and chosen.adversary.objective != "minimax":
         chosen = replace(chosen, adversary=replace(chosen.adversary, objective="exact-regret"))
