@@ -15,7 +15,7 @@ import tutelage
 ROOT = Path(tutelage.__file__).parent
 
 FLOORS = [
-    ("types", "errors", "settings", "students"),
+    ("types", "errors", "settings", "students", "devices"),
     ("rl",),
     ("envs",),
     ("rollout", "scores"),
@@ -78,7 +78,8 @@ def test_imports_go_downward_only(path):
 def test_the_ground_floor_imports_nothing_of_ours_but_errors():
     for name in ("types", "students", "errors"):
         assert imports(ROOT / f"{name}.py") == set()
-    assert imports(ROOT / "settings.py") <= {"tutelage.errors"}
+    for name in ("settings", "devices"):
+        assert imports(ROOT / f"{name}.py") <= {"tutelage.errors"}
 
 
 def run(code: str) -> str:

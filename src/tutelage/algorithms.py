@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .curricula.designer import Designer
     from .curricula.editors import Editor
     from .curricula.replay import Replay
+    from .devices import Devices
     from .envs.base import DesignTask, Room
     from .types import Level
 
@@ -44,6 +45,8 @@ class Parts:
     ppo: PPOSettings
     training_set: int = 0
     """Size of a fixed set of random levels; 0 for a source without end."""
+    devices: Devices | None = None
+    """Over which teachers that learn split their work, as students do; None for one."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ def _replay(base: Curriculum, replay: ReplaySettings, parts: Parts, learn_from_n
 def _designer(task: DesignTask, settings: TeacherSettings, parts: Parts) -> Designer:
     """A teacher is a student of a design task; what its settings do not say, it shares with the students."""
     from .curricula.designer import Designer
+    from .devices import ONE
     from .rl.distributions import Categorical
     from .rl.networks import CORES, ActorCritic
     from .rl.ppo import Student
@@ -97,7 +101,7 @@ def _designer(task: DesignTask, settings: TeacherSettings, parts: Parts) -> Desi
         layers=2 if recurrent else 1,
     )
     shared = replace(parts.ppo, learning_rate=settings.learning_rate, entropy_coef=settings.entropy_coef, anneal=False)
-    return Designer(task, Student(network, actions, shared))
+    return Designer(task, Student(network, actions, shared, parts.devices or ONE))
 
 
 def _adversary(settings: AdversarySettings, teacher: TeacherSettings, parts: Parts) -> Adversary:

@@ -14,6 +14,7 @@ from .algorithms import METHODS, method
 from .envs.registry import ENVIRONMENTS, environment, preset
 from .errors import UserError, unknown
 from .runs import config
+from .runs.processes import ALONE, Group
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def _train(arguments: list[str]) -> int:
     parser.add_argument("--seed", help="everything random comes from this (default 0)")
     parser.add_argument("--steps", help="environment steps in all, such as 20M")
     parser.add_argument("--run", help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED)")
+    _add_devices(parser, "(default 1)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
     given, arguments = _apart(arguments)
@@ -117,13 +119,13 @@ def _train(arguments: list[str]) -> int:
                 print(f"  --{name.removeprefix('curriculum.').replace('_', '-'):<28} {value:<14} {text} ({kind})")
         return 0
     changes = _overrides(given + rest)
-    for name in ("seed", "steps"):
+    for name in ("seed", "steps", "devices"):
         if getattr(options, name) is not None:
             changes[f"train.{name}"] = getattr(options, name)
     settings = config.override(settings, changes)
     train = settings.train
     path = options.run or f"runs/{settings.environment}-{settings.method}-s{train.seed}"
-    _use_jax()
+    _use_jax(_group(options), train.devices)
     from .runs import session
 
     return _finish(lambda progress: session.train(settings, path, progress), path, options.quiet)
@@ -176,28 +178,49 @@ def _overrides(rest: list[str]) -> dict[str, str]:
 def _resume(arguments: list[str]) -> int:
     parser = _parser("resume")
     parser.add_argument("run", help="the directory of the run")
+    _add_devices(parser, "(default: as many as before; others give the same run up to rounding)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(arguments)
-    _use_jax()
+    from .runs.directory import RunDirectory
+
+    settings = RunDirectory.open(options.run).settings()
+    if options.devices is not None:
+        settings = config.override(settings, {"train.devices": options.devices})
+    devices = settings.train.devices
+    _use_jax(_group(options), devices)
     from .runs import session
 
-    return _finish(lambda progress: session.resume(options.run, progress), options.run, options.quiet)
+    return _finish(lambda progress: session.resume(options.run, progress, devices), options.run, options.quiet)
+
+
+def _add_devices(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--devices", help=f"devices that share the levels of a batch {default}")
+    parser.add_argument("--coordinator", default="", help="for several processes: host:port of the first of them")
+    parser.add_argument("--processes", type=int, default=1, help="how many processes train this run (default 1)")
+    parser.add_argument("--process-id", type=int, default=0, help="which of them this is, from 0 (default 0)")
+
+
+def _group(options: argparse.Namespace) -> Group:
+    return Group(options.coordinator, options.process_id, options.processes)
 
 
 def _finish(start: Any, path: str, quiet: bool) -> int:
+    from .runs.processes import first
     from .runs.progress import ProgressLine
     from .runs.session import Silent
 
-    if quiet:
+    if quiet or not first():
         run: Run = start(Silent())
     else:
         with ProgressLine() as progress:
             run = start(progress)
-    if not run.finished:
-        print(f"Stopped at iteration {run.iteration} of {run.trainer.iterations}. Go on with: tutelage resume {path}")
-        return 130
-    print(f"Finished. The run is in {path}; see it with: tutelage show {path}")
-    return 0
+    if first():
+        print(
+            f"Finished. The run is in {path}; see it with: tutelage show {path}"
+            if run.finished
+            else f"Stopped at iteration {run.iteration} of {run.trainer.iterations}. Go on with: tutelage resume {path}"
+        )
+    return 0 if run.finished else 130
 
 
 # --- looking
@@ -332,10 +355,12 @@ def _envs(arguments: list[str]) -> int:
     return 0
 
 
-def _use_jax() -> None:
+def _use_jax(group: Group = ALONE, devices: int = 1) -> None:
     from .runs.cache import keep_compiled_programs
+    from .runs.processes import start
 
     keep_compiled_programs()
+    start(group, devices)
 
 
 def _warn(message: str) -> None:

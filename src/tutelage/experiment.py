@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .algorithms import Parts, method
+from .devices import ONE, Devices, use
 from .envs.base import Room
 from .envs.registry import environment
 from .rl.distributions import Categorical
@@ -19,25 +20,27 @@ def build_room(settings: Settings) -> Room:
     return environment(settings.environment).build(settings.env)
 
 
-def build_student(settings: Settings, room: Room) -> Student:
+def build_student(settings: Settings, room: Room, devices: Devices = ONE) -> Student:
     """A student with the right eyes and hands for an environment."""
     actions = Categorical(room.env.action_space.n)
     network = settings.network
     core = CORES[network.core](network.width)
-    return Student(ActorCritic(room.encoder(network), core, actions.parameters, network.head), actions, settings.ppo)
+    eyes = room.encoder(network)
+    return Student(ActorCritic(eyes, core, actions.parameters, network.head), actions, settings.ppo, devices)
 
 
 def build(settings: Settings) -> Trainer:
     """Everything that a run needs, from its settings. Compiles nothing yet."""
     chosen, train = method(settings.method), settings.train
-    room = build_room(settings)
+    room, devices = build_room(settings), use(train.devices)
+    parts = Parts(room, train.levels, settings.ppo, train.training_set, devices)
     students = chosen.students(settings.curriculum)
     per_iteration = students * train.levels * train.rollout
     return Trainer(
         env=room.env,
         space=room.space,
-        student=build_student(settings, room),
-        curriculum=chosen.build(settings.curriculum, Parts(room, train.levels, settings.ppo, train.training_set)),
+        student=build_student(settings, room, devices),
+        curriculum=chosen.build(settings.curriculum, parts),
         students=students,
         levels=train.levels,
         rollout=train.rollout,

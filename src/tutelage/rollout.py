@@ -34,13 +34,22 @@ class JaxCollector:
 
     def __call__(self, key: PRNGKeyArray, students: StudentState, levels: Level) -> Rollout:
         """Play ``levels`` (``[S, B, ...]``) from the start for ``steps`` steps each."""
+        devices = self.student.devices
+        levels = devices.split(levels)
         size = jax.tree.leaves(levels)[0].shape[:2]
         count, batch = size
         reset = jax.vmap(jax.vmap(self.env.reset))
         step = jax.vmap(jax.vmap(self.env.step))
         act = over_students(self.student.act, count)
         value = over_students(self.student.value, count)
-        not_first = jnp.zeros(size, bool)
+
+        def value_after(students: StudentState, cut: Array, memory: Any, obs: Any) -> Array:
+            # Behind a conditional it costs a forward pass only at the steps where some episode was cut off.
+            return jax.lax.cond(
+                cut.any(),
+                lambda: value(students, memory, obs, jnp.zeros_like(cut)),
+                lambda: jnp.zeros(cut.shape),
+            )
 
         def play(carry: tuple[Any, ...], key: PRNGKeyArray) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             state, obs, memory, first = carry
@@ -48,13 +57,9 @@ class JaxCollector:
             memory, decision = act(students, jax.random.split(k_act, count), memory, obs, first)
             state, ts = step(jax.random.split(k_step, size), state, decision.action)
             # A time limit needs the value of what would have come, which the next step of the scan does not see.
-            # Behind a conditional it costs a forward pass only at the steps where some episode was cut off.
+            # Each device decides for its own levels: at every step of a rollout, none should wait for another.
             cut = ts.truncated & ~ts.terminated
-            cut_value = jax.lax.cond(
-                cut.any(),
-                lambda: value(students, memory, ts.next_obs, not_first),
-                lambda: jnp.zeros(size),
-            )
+            cut_value = devices.each(value_after)(students, cut, memory, ts.next_obs)
             done = ts.terminated | ts.truncated
             state, next_obs = select(done, reset(jax.random.split(k_reset, size), levels), (state, ts.obs))
             out = (obs, decision, ts.reward, ts.terminated, ts.truncated, first, cut, cut_value)

@@ -175,6 +175,7 @@ class TrainSettings:
     steps: int = option(250_000_000, "environment steps of the whole run, on all levels of all students")
     levels: int = option(32, "levels a student plays at once")
     rollout: int = option(256, "steps on each level in an iteration")
+    devices: int = option(1, "devices that share the levels of a batch, counted over all processes")
     training_set: int = option(0, "train on so many random levels, drawn once; 0 for new ones without end")
     log_every: int = option(10, "iterations between two lines of metrics")
     evaluate_every: int = option(250, "iterations between two held-out evaluations; 0 for none but the last")
@@ -183,7 +184,7 @@ class TrainSettings:
     episodes: int = option(10, "episodes on each level of that suite")
 
     def __post_init__(self) -> None:
-        for name in ("steps", "levels", "rollout", "log_every", "checkpoint_every", "episodes"):
+        for name in ("steps", "levels", "rollout", "devices", "log_every", "checkpoint_every", "episodes"):
             _positive(f"train.{name}", getattr(self, name))
         for name in ("evaluate_every", "seed", "training_set"):
             require(getattr(self, name) >= 0, f"train.{name} is {getattr(self, name)}; give 0 or more.")
@@ -249,6 +250,19 @@ class Settings:
             f"ppo.minibatches is {ppo.minibatches}, which does not divide the {count} {unit} of a batch"
             f"{' (a recurrent student learns from whole trajectories)' if trajectories else ''}; "
             f"choose a divisor of {count}, or change train.levels.",
+        )
+        require(
+            train.levels % train.devices == 0,
+            f"train.devices is {train.devices}, which does not divide the {train.levels} levels of a batch; "
+            f"choose a divisor of {train.levels}, or change train.levels.",
+        )
+        # A teacher shares the minibatches; its batches are of the same levels, and of steps that are not known here.
+        smallest = train.levels if hasattr(self.curriculum, "teacher") else count
+        require(
+            train.devices == 1 or ppo.minibatches == 1 or smallest % (ppo.minibatches * train.devices) == 0,
+            f"train.devices is {train.devices} and ppo.minibatches is {ppo.minibatches}, and their product does not "
+            f"divide a batch of {smallest}, so that devices cannot share a minibatch equally; "
+            "use fewer devices or minibatches, or change train.levels.",
         )
         require(
             train.training_set == 0 or train.training_set >= train.levels,

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from .curricula.base import Curriculum, only_if
+from .devices import Devices
 from .envs.base import Environment, LevelSpace, observation_spec
 from .rl.ppo import Student, StudentState
 from .rollout import JaxCollector
@@ -45,6 +46,10 @@ class Trainer:
     success: float = 0.0
 
     @property
+    def devices(self) -> Devices:
+        return self.student.devices
+
+    @property
     def steps_per_iteration(self) -> int:
         return self.students * self.levels * self.rollout
 
@@ -54,23 +59,26 @@ class Trainer:
         level = jax.eval_shape(self.space.sample, k_run)
         obs = observation_spec(self.env, level)
         init = jax.vmap(lambda key: self.student.init(key, obs))
-        return TrainState(
+        state = TrainState(
             students=init(jax.random.split(k_students, self.students)),
             curriculum=self.curriculum.init(k_curriculum),
             key=k_run,
             iteration=jnp.int32(0),
         )
+        return self.devices.whole(state)
 
     def step(self, state: TrainState) -> tuple[TrainState, Metrics]:
         """One iteration: propose, collect, learn, observe."""
         key = jax.random.fold_in(state.key, state.iteration)
         k_propose, k_collect, k_learn, k_observe = jax.random.split(key, 4)
-        curriculum, proposal = self.curriculum.propose(k_propose, state.curriculum)
+        # Curricula see everything whole, on every device: there is one buffer, and they know nothing of devices.
+        curriculum, proposal = self.devices.whole(self.curriculum.propose(k_propose, state.curriculum))
         rollout = JaxCollector(self.env, self.student, self.rollout)(k_collect, state.students, proposal.levels)
         students, learning = self._learn(k_learn, state, proposal, rollout)
+        rollout = self.devices.whole(rollout)
         curriculum, info = self.curriculum.observe(k_observe, curriculum, proposal, rollout)
         metrics = self._describe(proposal, rollout) | learning | info.metrics
-        return TrainState(students, curriculum, state.key, state.iteration + 1), metrics
+        return self.devices.whole((TrainState(students, curriculum, state.key, state.iteration + 1), metrics))
 
     def _learn(
         self, key: PRNGKeyArray, state: TrainState, proposal: Proposal, rollout: Rollout

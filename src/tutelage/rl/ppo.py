@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from ..devices import ONE, Devices
 from ..settings import PPOSettings
 from ..types import Carry, Metrics, Observation, Rollout
 from .advantages import gae
@@ -55,6 +56,8 @@ class Student:
     network: ActorCritic
     actions: Categorical
     ppo: PPOSettings
+    devices: Devices = ONE
+    """Over which the levels it plays and learns from are split."""
 
     def init(self, key: PRNGKeyArray, obs: Observation) -> StudentState:
         """A new student. ``obs`` is one observation (or its shapes), without a batch."""
@@ -132,13 +135,16 @@ class Student:
         if not self.network.recurrent:  # every transition is a trajectory of its own
             batch = jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), batch)
 
+        # A minibatch is drawn from all levels, so every device needs them all; the whole batch stays where it is.
+        batch = self.devices.split(batch) if ppo.minibatches == 1 else self.devices.whole(batch)
+        gradients = self.devices.mean(jax.value_and_grad(self._loss, has_aux=True))
         rate = ppo.learning_rate * ((1.0 - progress) if ppo.anneal else 1.0)
         columns = batch.first.shape[1]
 
         def minibatch(carry: tuple[Any, Any], index: Int[Array, " b"]) -> tuple[tuple[Any, Any], Metrics]:
             params, optimiser = carry
             part = batch if ppo.minibatches == 1 else jax.tree.map(lambda x: jnp.take(x, index, axis=1), batch)
-            (_, metrics), gradient = jax.value_and_grad(self._loss, has_aux=True)(params, part)
+            (_, metrics), gradient = gradients(params, part)
             update, optimiser = self._optimiser.update(gradient, optimiser, params)
             params = jax.tree.map(lambda p, u: p - rate * u, params, update)
             return (params, optimiser), {**metrics, "grad_norm": optax.tree.norm(gradient)}

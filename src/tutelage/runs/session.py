@@ -6,8 +6,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from ..trainer import Trainer, TrainState, compiled
 from ..types import SOURCES
 from . import checkpoint
 from .directory import EVALUATIONS, METRICS, RunDirectory
+from .processes import anywhere, by_first, first, require_same
 
 
 class Progress(Protocol):
@@ -93,7 +94,8 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
     """Open a run to read it: its newest whole checkpoint, or its first state if it has none."""
     directory = RunDirectory.open(path)
     settings = directory.settings()
-    trainer, room = build(settings), build_room(settings)
+    # Reading needs one device, however many the run is trained on.
+    trainer, room = build(replace(settings, train=replace(settings.train, devices=1))), build_room(settings)
     state, iteration = _restore(directory, trainer, settings.train.seed, warn)
     return Run(directory, settings, trainer, room, state, iteration)
 
@@ -101,20 +103,26 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
 def train(settings: Settings, path: Path | str, progress: Progress | None = None) -> Run:
     """Start a new run in a new directory and train it to its end."""
     _check(settings)
-    directory = RunDirectory.create(path, settings)
-    return _train(directory, settings, progress or Silent())
+    by_first(RunDirectory.create, path, settings)
+    return _train(RunDirectory(Path(path)), settings, progress or Silent())
 
 
-def resume(path: Path | str, progress: Progress | None = None) -> Run:
-    """Go on with a run that was stopped. The result is that of a run that was never stopped, bit for bit."""
+def resume(path: Path | str, progress: Progress | None = None, devices: int = 0) -> Run:
+    """Go on with a run that was stopped. The result is that of a run that was never stopped, bit for bit.
+
+    ``devices`` other than the run's own (0) give the same run up to rounding.
+    """
     directory = RunDirectory.open(path)
     settings = directory.settings()
+    if devices:
+        settings = replace(settings, train=replace(settings.train, devices=devices))
     _check(settings)
     return _train(directory, settings, progress or Silent())
 
 
 def _check(settings: Settings) -> None:
     """Refuse what would fail only after hours."""
+    require_same(settings)
     room = build_room(settings)
     room.suite(settings.train.suite)
     build(settings)
@@ -124,31 +132,38 @@ def _restore(
     directory: RunDirectory, trainer: Trainer, seed: int, warn: Callable[[str], None]
 ) -> tuple[TrainState, int]:
     state = jax.jit(trainer.init, static_argnums=0)(seed)
-    found = directory.load_latest(state, warn)
-    return (state, 0) if found is None else (found[0], found[2])
+    found = by_first(directory.load_latest, state, warn)
+    return (state, 0) if found is None else (trainer.devices.whole(found[0]), found[2])
 
 
 def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> Run:
-    with directory.lock(), _interruptible() as interrupted:
+    progress = progress if first() else Silent()
+    with ExitStack() as stack:
+        by_first(stack.enter_context, directory.lock())
+        interrupted = stack.enter_context(_interruptible())
         trainer, room, schedule = build(settings), build_room(settings), settings.train
         suite = room.suite(schedule.suite)
         state, iteration = _restore(directory, trainer, schedule.seed, progress.said)
-        directory.rewind(iteration)
+        by_first(directory.rewind, iteration)
         progress.started(iteration, trainer.iterations, trainer.steps_per_iteration)
         # Settings decide where logs, evaluations and checkpoints fall, never the clock: a run repeats to the letter.
         stops = (schedule.log_every, schedule.evaluate_every, schedule.checkpoint_every)
         run = compiled(trainer, schedule.log_every)
 
         def test(iteration: int) -> None:
-            first = jax.tree.map(lambda x: x[0], state.students)
+            product = jax.tree.map(lambda x: x[0], trainer.devices.local(state.students))
             # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
-            result = evaluate(trainer.student, first, suite, schedule.episodes, 0, room.success)
+            result = evaluate(trainer.student, product, suite, schedule.episodes, 0, room.success)
             directory.append(EVALUATIONS, [evaluation_record(iteration, trainer, result)])
             progress.evaluated(iteration, result)
 
-        if iteration == 0 and not any(record["iteration"] == 0 for record in directory.read(EVALUATIONS)):
-            test(0)
-        while iteration < trainer.iterations and not interrupted():
+        def save(iteration: int) -> None:
+            directory.save_checkpoint(iteration, trainer.devices.local(state), {})
+
+        if iteration == 0 and not any(record["iteration"] == 0 for record in by_first(directory.read, EVALUATIONS)):
+            by_first(test, 0)
+        stopped = False
+        while iteration < trainer.iterations and not (stopped := anywhere(interrupted())):
             began = time.perf_counter()
             until = min(trainer.iterations, *(_next(iteration, every) for every in stops if every))
             state, log = run(state, until - iteration)
@@ -156,16 +171,16 @@ def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> R
             seconds = time.perf_counter() - began
             number, iteration = until - iteration, until
             record = _metrics_record(iteration, number, trainer, log, seconds)
-            directory.append(METRICS, [record])
+            by_first(directory.append, METRICS, [record])
             progress.advanced(record)
             last = iteration == trainer.iterations
             if last or (schedule.evaluate_every and iteration % schedule.evaluate_every == 0):
-                test(iteration)
+                by_first(test, iteration)
             if last or iteration % schedule.checkpoint_every == 0:
-                directory.save_checkpoint(iteration, state, {})
-        if interrupted():
-            directory.save_checkpoint(iteration, state, {})
-        return Run(directory, settings, trainer, room, state, iteration)
+                by_first(save, iteration)
+        if stopped:
+            by_first(save, iteration)
+        return Run(directory, settings, trainer, room, trainer.devices.local(state), iteration)
 
 
 def _next(iteration: int, every: int) -> int:
