@@ -6,8 +6,8 @@ fails to do there is known to all: none goes on alone, and none waits for anothe
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -77,27 +77,53 @@ def first() -> bool:
     return jax.process_index() == 0
 
 
-def by_first(act: Callable[..., T], *args: Any) -> T:
-    """What ``act`` returns in the first process, in all of them. Where it raises there, all raise."""
+def by_first(act: Callable[..., Any], *args: Any) -> None:
+    """Act in the first process only. Where it raises there, all raise."""
+
+    def quietly() -> None:
+        act(*args)
+
+    told_by_first(quietly)
+
+
+def told_by_first(act: Callable[..., T], *args: Any) -> T:
+    """What ``act`` returns in the first process, in all: anything that JSON can say. Where it raises, all do."""
     import jax
 
     if jax.process_count() == 1:
         return act(*args)
     problem: Exception | None = None
-    message = b""
+    message = ""
     if first():
         try:
-            message = pickle.dumps((act(*args), None))
+            message = json.dumps([act(*args), None, False])
         except Exception as error:  # whatever it is, the others must not wait for what will not come
             problem = error
-            message = pickle.dumps((None, (isinstance(error, UserError), str(error))))
-    result, failure = pickle.loads(_sent_by_first(message))
+            message = json.dumps([None, str(error), isinstance(error, UserError)])
+    result, failure, expected = json.loads(_sent_by_first(message.encode()))
     if problem is not None:
         raise problem
     if failure is not None:
-        expected, text = failure
-        raise UserError(text) if expected else RuntimeError(f"The first process failed: {text}")
+        raise UserError(failure) if expected else RuntimeError(f"The first process failed: {failure}")
     return result
+
+
+def tree_of_first(tree: Any) -> Any:
+    """The first process's arrays, in all of them. Every process gives a tree with the same shapes."""
+    import jax
+
+    return tree if jax.process_count() == 1 else jax.tree.map(_leaf_of_first, tree)
+
+
+def _leaf_of_first(leaf: Any) -> Any:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(_leaf_of_first(jax.random.key_data(leaf)), impl=str(jax.random.key_impl(leaf)))
+    array = np.asarray(leaf)
+    return jnp.array(np.frombuffer(_sent_by_first(array.tobytes()), array.dtype).reshape(array.shape))
 
 
 def anywhere(flag: bool) -> bool:
@@ -118,9 +144,8 @@ def _sent_by_first(message: bytes) -> bytes:
     import numpy as np
 
     length = int(_gathered(len(message))[0])
-    content = np.zeros(length, np.uint8)
-    if message:
-        content[:] = np.frombuffer(message, np.uint8)
+    # Only what the first one sends is read, but all have to send as much.
+    content = np.frombuffer(message, np.uint8) if first() else np.zeros(length, np.uint8)
     return _gathered(content)[0].tobytes()
 
 

@@ -24,7 +24,7 @@ from ..trainer import Trainer, TrainState, compiled
 from ..types import SOURCES
 from . import checkpoint
 from .directory import EVALUATIONS, METRICS, RunDirectory
-from .processes import anywhere, by_first, first, require_same
+from .processes import anywhere, by_first, first, require_same, told_by_first, tree_of_first
 
 
 class Progress(Protocol):
@@ -132,8 +132,17 @@ def _restore(
     directory: RunDirectory, trainer: Trainer, seed: int, warn: Callable[[str], None]
 ) -> tuple[TrainState, int]:
     state = jax.jit(trainer.init, static_argnums=0)(seed)
-    found = by_first(directory.load_latest, state, warn)
-    return (state, 0) if found is None else (trainer.devices.whole(found[0]), found[2])
+    found: list[Any] = [trainer.devices.local(state)]
+
+    def newest() -> int:
+        latest = directory.load_latest(state, warn)
+        if latest is None:
+            return 0
+        found[0] = latest[0]
+        return latest[2]
+
+    iteration = told_by_first(newest)
+    return (trainer.devices.whole(tree_of_first(found[0])) if iteration else state), iteration
 
 
 def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> Run:
@@ -160,7 +169,9 @@ def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> R
         def save(iteration: int) -> None:
             directory.save_checkpoint(iteration, trainer.devices.local(state), {})
 
-        if iteration == 0 and not any(record["iteration"] == 0 for record in by_first(directory.read, EVALUATIONS)):
+        if iteration == 0 and not any(
+            record["iteration"] == 0 for record in told_by_first(directory.read, EVALUATIONS)
+        ):
             by_first(test, 0)
         stopped = False
         while iteration < trainer.iterations and not (stopped := anywhere(interrupted())):
