@@ -11,6 +11,7 @@ EXACT = [
     ("robust-plr", "ice-cream", {}),
     ("repaired", "ice-cream", {}),
     ("dr", "corollary-1", {}),
+    ("minimax", "corollary-1", {}),
     ("robust-plr", "corollary-1", {}),
     ("repaired", "corollary-1", {}),
     *[("plr", "corollary-1", {"env.p": p, "replay.rate": p}) for p in ("0.9", "0.7", "0.5", "0.3")],

@@ -32,10 +32,13 @@ def test_domain_randomisation_finds_the_expected_utility_policy(play):
     assert result.worst_regret > 2 * result.best_worst_regret  # and pays for it where it is wrong
 
 
-def test_a_minimax_teacher_leads_to_the_maximin_policy(play):
-    result = play("minimax", "ice-cream", iterations=2 * ITERATIONS)  # the first cycles are wide
-    assert result.worst_payoff > 0.95 * result.best_worst_payoff
-    assert result.policy == pytest.approx([3 / 4, 1 / 4, 0], abs=0.08)
+@pytest.mark.parametrize(("game", "never"), [("ice-cream", [2]), ("corollary-1", [0, 1])])
+def test_a_minimax_teacher_leads_close_to_the_maximin_policy(play, game, never):
+    """Its entropy bonus keeps it curious, and keeps it from the last few per cent."""
+    result = play("minimax", game)
+    assert result.worst_payoff > 0.93 * result.best_worst_payoff
+    assert (result.policy[never] < 0.02).all()
+    assert result.worst_regret > 1.3 * result.best_worst_regret  # maximin is another answer than least regret
 
 
 @pytest.mark.parametrize("game", ["ice-cream", "corollary-1"])
