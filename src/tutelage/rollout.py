@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 
 from .envs.base import Environment
 from .rl.ppo import Student, StudentState
+from .seeds import anybody
 from .students import over_students
 from .types import Level, Rollout
 
@@ -51,7 +52,7 @@ class JaxCollector:
             # Behind a conditional it costs a forward pass only at the steps where some episode was cut off.
             cut = ts.truncated & ~ts.terminated
             cut_value = jax.lax.cond(
-                cut.any(),
+                anybody(cut.any()),
                 lambda: value(students, memory, ts.next_obs, not_first),
                 lambda: jnp.zeros(size),
             )

@@ -1,12 +1,13 @@
-"""Train a run from its directory: new, stopped or finished, it is the same run."""
+"""Train a run from its directory: new, stopped or finished, it is the same run. Several seeds are several such runs."""
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,14 +17,16 @@ import numpy as np
 
 from ..envs.base import Room
 from ..errors import require
-from ..evaluation.evaluate import Evaluation, evaluate
+from ..evaluation.evaluate import Evaluation, evaluate, pooled
 from ..experiment import build, build_room
 from ..rl.ppo import StudentState
+from ..seeds import apart, together
 from ..settings import Settings
 from ..trainer import Trainer, TrainState, compiled
 from ..types import SOURCES
 from . import checkpoint
 from .directory import EVALUATIONS, METRICS, RunDirectory
+from .group import RunGroup, is_group, require_alone, seeds_of
 
 
 class Progress(Protocol):
@@ -94,7 +97,7 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
     directory = RunDirectory.open(path)
     settings = directory.settings()
     trainer, room = build(settings), build_room(settings)
-    state, iteration = _restore(directory, trainer, settings.train.seed, warn)
+    (state,), iteration = _restore([directory], trainer, [settings], warn)
     return Run(directory, settings, trainer, room, state, iteration)
 
 
@@ -102,15 +105,39 @@ def train(settings: Settings, path: Path | str, progress: Progress | None = None
     """Start a new run in a new directory and train it to its end."""
     _check(settings)
     directory = RunDirectory.create(path, settings)
-    return _train(directory, settings, progress or Silent())
+    return _train([directory], [settings], progress or Silent())[0]
 
 
 def resume(path: Path | str, progress: Progress | None = None) -> Run:
     """Go on with a run that was stopped. The result is that of a run that was never stopped, bit for bit."""
     directory = RunDirectory.open(path)
+    require_alone(path)
     settings = directory.settings()
     _check(settings)
-    return _train(directory, settings, progress or Silent())
+    return _train([directory], [settings], progress or Silent())[0]
+
+
+def train_seeds(settings: Settings, path: Path | str, seeds: int, progress: Progress | None = None) -> list[Run]:
+    """Start as many runs as ``seeds``, from the settings' own seed on, and train them as one program.
+
+    Each has a directory of its own in ``path``. One seed is a run like any other, in ``path`` itself.
+    """
+    require(seeds >= 1, f"{seeds} seeds were asked for; give at least 1.")
+    if seeds == 1:
+        return [train(settings, path, progress)]
+    _check(settings)
+    group = RunGroup.create(path, seeds_of(settings, seeds))
+    return _train(group.runs(), group.settings(), progress or Silent())
+
+
+def resume_seeds(path: Path | str, progress: Progress | None = None) -> list[Run]:
+    """Go on with all runs of a program, or with a run like any other."""
+    if not is_group(path):
+        return [resume(path, progress)]
+    group = RunGroup.open(path)
+    settings = group.settings()
+    _check(settings[0])
+    return _train(group.runs(), settings, progress or Silent())
 
 
 def _check(settings: Settings) -> None:
@@ -121,33 +148,60 @@ def _check(settings: Settings) -> None:
 
 
 def _restore(
-    directory: RunDirectory, trainer: Trainer, seed: int, warn: Callable[[str], None]
-) -> tuple[TrainState, int]:
-    state = jax.jit(trainer.init, static_argnums=0)(seed)
-    found = directory.load_latest(state, warn)
-    return (state, 0) if found is None else (found[0], found[2])
+    directories: Sequence[RunDirectory], trainer: Trainer, each: Sequence[Settings], warn: Callable[[str], None]
+) -> tuple[list[TrainState], int]:
+    """The newest states that all runs have whole: a killed process may have written some checkpoints of an iteration
+    and not others. Every run keeps two, so there is one that they share.
+    """
+    firsts = [trainer.init(settings.train.seed, settings.train.coins) for settings in each]
+    until = math.inf
+    while True:
+        found = [
+            directory.load_latest(first, warn, until) or (first, {}, 0)
+            for directory, first in zip(directories, firsts, strict=True)
+        ]
+        iterations = [iteration for _, _, iteration in found]
+        until = min(iterations)
+        if until == max(iterations):
+            return [state for state, _, _ in found], until
 
 
-def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> Run:
-    with directory.lock(), _interruptible() as interrupted:
-        trainer, room, schedule = build(settings), build_room(settings), settings.train
+def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progress: Progress) -> list[Run]:
+    """Train runs that differ in the seed only, in step with each other. One is the common case."""
+    with ExitStack() as held:
+        for directory in directories:
+            held.enter_context(directory.lock())
+        interrupted = held.enter_context(_interruptible())
+        trainer, room, schedule, seeds = build(each[0]), build_room(each[0]), each[0].train, len(directories)
         suite = room.suite(schedule.suite)
-        state, iteration = _restore(directory, trainer, schedule.seed, progress.said)
-        directory.rewind(iteration)
+        states, iteration = _restore(directories, trainer, each, progress.said)
+        state = together(states)
+        for directory in directories:
+            directory.rewind(iteration)
+        if seeds > 1:
+            progress.said(f"{seeds} seeds train as one program; what is shown are means over them, and steps of each.")
         progress.started(iteration, trainer.iterations, trainer.steps_per_iteration)
         # Settings decide where logs, evaluations and checkpoints fall, never the clock: a run repeats to the letter.
         stops = (schedule.log_every, schedule.evaluate_every, schedule.checkpoint_every)
-        run = compiled(trainer, schedule.log_every)
+        run = compiled(trainer, schedule.log_every, seeds)
 
-        def test(iteration: int) -> None:
-            first = jax.tree.map(lambda x: x[0], state.students)
-            # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
-            result = evaluate(trainer.student, first, suite, schedule.episodes, 0, room.success)
-            directory.append(EVALUATIONS, [evaluation_record(iteration, trainer, result)])
-            progress.evaluated(iteration, result)
+        def test(iteration: int, who: Sequence[int]) -> None:
+            students = apart(state.students, seeds)
+            results = []
+            for i in who:
+                first = jax.tree.map(lambda x: x[0], students[i])
+                # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
+                results.append(evaluate(trainer.student, first, suite, schedule.episodes, 0, room.success))
+                directories[i].append(EVALUATIONS, [evaluation_record(iteration, trainer, results[-1])])
+            progress.evaluated(iteration, pooled(results))
 
-        if iteration == 0 and not any(record["iteration"] == 0 for record in directory.read(EVALUATIONS)):
-            test(0)
+        def save(iteration: int) -> None:
+            for directory, own in zip(directories, apart(state, seeds), strict=True):
+                directory.save_checkpoint(iteration, own, {})
+
+        untested = [i for i in range(seeds) if not any(r["iteration"] == 0 for r in directories[i].read(EVALUATIONS))]
+        if iteration == 0 and untested:
+            test(0, untested)
         while iteration < trainer.iterations and not interrupted():
             began = time.perf_counter()
             until = min(trainer.iterations, *(_next(iteration, every) for every in stops if every))
@@ -155,17 +209,21 @@ def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> R
             log = jax.device_get(log)  # waits until the device has finished
             seconds = time.perf_counter() - began
             number, iteration = until - iteration, until
-            record = _metrics_record(iteration, number, trainer, log, seconds)
-            directory.append(METRICS, [record])
-            progress.advanced(record)
+            records = [_metrics_record(iteration, number, trainer, own, seconds) for own in apart(log, seeds)]
+            for directory, record in zip(directories, records, strict=True):
+                directory.append(METRICS, [record])
+            progress.advanced(_mean_record(records))
             last = iteration == trainer.iterations
             if last or (schedule.evaluate_every and iteration % schedule.evaluate_every == 0):
-                test(iteration)
+                test(iteration, range(seeds))
             if last or iteration % schedule.checkpoint_every == 0:
-                directory.save_checkpoint(iteration, state, {})
+                save(iteration)
         if interrupted():
-            directory.save_checkpoint(iteration, state, {})
-        return Run(directory, settings, trainer, room, state, iteration)
+            save(iteration)
+        return [
+            Run(directory, settings, trainer, room, own, iteration)
+            for directory, settings, own in zip(directories, each, apart(state, seeds), strict=True)
+        ]
 
 
 def _next(iteration: int, every: int) -> int:
@@ -176,7 +234,10 @@ def _next(iteration: int, every: int) -> int:
 def _metrics_record(
     iteration: int, number: int, trainer: Trainer, log: Mapping[str, np.ndarray], seconds: float
 ) -> dict[str, Any]:
-    """Average the iterations of one dispatch, over all of them and for each source of levels."""
+    """Average the iterations of one dispatch, over all of them and for each source of levels.
+
+    Steps are those of this run, also where others were trained in the same seconds.
+    """
     log = {name: values[:number] for name, values in log.items()}
     source = log.pop("source")
     steps = trainer.steps_per_iteration
@@ -206,6 +267,14 @@ def _means(log: Mapping[str, np.ndarray], rows: np.ndarray) -> dict[str, float]:
         if defined.size:
             means[name] = float(defined.mean())
     return means
+
+
+def _mean_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What several runs have in common, for who watches all of them."""
+    shared = [name for name in records[0] if all(name in record for record in records)]
+    if len(records) == 1:
+        return records[0]
+    return {name: type(records[0][name])(np.mean([record[name] for record in records])) for name in shared}
 
 
 def evaluation_record(iteration: int, trainer: Trainer, result: Evaluation, student: int = 0) -> dict[str, Any]:
