@@ -141,7 +141,7 @@ def conditionals(jaxpr: Any) -> Any:
                 yield from conditionals(inner)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["accel", "repaired"])
 def test_every_conditional_of_a_run_is_still_one_in_a_program_of_several(method):
     """Under a plain ``vmap`` they are all selects, which compute both sides: nothing is left of them in the program."""
     trainer = build(preset("maze", method, "small"))
