@@ -63,11 +63,11 @@ def without_keys(state: Any) -> Any:
 
 
 @pytest.mark.parametrize("method", [*ON_THE_TOY, *ON_THE_MAZE])
-def test_each_seed_is_the_run_that_it_is_alone_with_the_same_coins(toy, quick_jit, method):
+def test_each_seed_is_the_run_that_it_is_alone_with_the_same_coins(toy, method):
     trainer = on_the_toy(toy, method) if method in ON_THE_TOY else on_the_maze(method)
     first = [trainer.init(seed, coins=7) for seed in range(SEEDS)]
-    after, log = quick_jit(some_iterations(trainer, SEEDS))(together(first), ())
-    alone = quick_jit(some_iterations(trainer, 1))
+    after, log = jax.jit(some_iterations(trainer, SEEDS))(together(first), ())
+    alone = jax.jit(some_iterations(trainer, 1))
     sources, students = [], []
     for start, mine, my_log in zip(first, apart(after, SEEDS), apart(log, SEEDS), strict=True):
         expected, expected_log = alone(start, ())
@@ -84,7 +84,7 @@ def test_each_seed_is_the_run_that_it_is_alone_with_the_same_coins(toy, quick_ji
     assert not np.allclose(students[0], students[1]), "what is learned is not"
 
 
-def test_replay_begins_when_the_last_seed_is_ready(toy, quick_jit):
+def test_replay_begins_when_the_last_seed_is_ready(toy):
     """A seed that has kept fewer levels, because some came twice, holds the others back; alone they would not wait."""
     settings = PLRSettings(ReplaySettings(capacity=8, min_fill=0.5, rate=1.0))
     curriculum = METHODS["robust-plr"].build(settings, Parts(toy, 4, PPO))
@@ -96,7 +96,7 @@ def test_replay_begins_when_the_last_seed_is_ready(toy, quick_jit):
         def propose(state: Any, coins: Any) -> Any:
             return curriculum.propose(jax.random.key(1), coins, state)[1].source
 
-        found = quick_jit(over_seeds(propose, len(sizes)))(together(each), jax.random.key(2))
+        found = jax.jit(over_seeds(propose, len(sizes)))(together(each), jax.random.key(2))
         return np.broadcast_to(found, len(sizes)).tolist()
 
     assert [sources([4]), sources([3])] == [[REPLAYED], [GENERATED]]
@@ -104,7 +104,7 @@ def test_replay_begins_when_the_last_seed_is_ready(toy, quick_jit):
     assert sources([4, 5, 8]) == [REPLAYED] * 3
 
 
-def test_a_seed_whose_buffer_is_full_does_not_disturb_one_whose_is_not(quick_jit):
+def test_a_seed_whose_buffer_is_full_does_not_disturb_one_whose_is_not():
     """Who leaves a buffer is looked up for all seeds when one needs it, and used by that one only."""
     buffer = LevelBuffer(4)
     none = jnp.full(3, -1)
@@ -114,10 +114,10 @@ def test_a_seed_whose_buffer_is_full_does_not_disturb_one_whose_is_not(quick_jit
         return buffer.update(state, Entries(levels, none, score, score, none, jnp.zeros(3, jnp.int32)))
 
     empty = buffer.init(jnp.int32(0))
-    full = quick_jit(entered)(quick_jit(entered)(empty, jnp.array([1, 2, 3]))[0], jnp.array([11, 14, 13]))[0]
-    both = quick_jit(over_seeds(entered, 2))(together([empty, full]), jnp.array([6, 9, 7]))
+    full = jax.jit(entered)(jax.jit(entered)(empty, jnp.array([1, 2, 3]))[0], jnp.array([11, 14, 13]))[0]
+    both = jax.jit(over_seeds(entered, 2))(together([empty, full]), jnp.array([6, 9, 7]))
     for mine, start in zip(apart(both, 2), (empty, full), strict=True):
-        jax.tree.map(np.testing.assert_array_equal, mine, quick_jit(entered)(start, jnp.array([6, 9, 7])))
+        jax.tree.map(np.testing.assert_array_equal, mine, jax.jit(entered)(start, jnp.array([6, 9, 7])))
 
 
 def test_all_are_asked_where_there_are_several_and_one_alone_answers_for_itself():
@@ -175,11 +175,11 @@ class Counted:
         return state, metrics
 
 
-def test_seeds_do_not_update_where_none_of_them_learns(toy, quick_jit):
+def test_seeds_do_not_update_where_none_of_them_learns(toy):
     trainer = on_the_toy(toy, "robust-plr")
     trainer = replace(trainer, student=Counted(trainer.student, []))
     first = together([trainer.init(seed, coins=7) for seed in range(SEEDS)])
-    _, log = jax.block_until_ready(quick_jit(some_iterations(trainer, SEEDS))(first, ()))
+    _, log = jax.block_until_ready(jax.jit(some_iterations(trainer, SEEDS))(first, ()))
     jax.effects_barrier()
     learned = np.asarray(log["learned"])
     assert 0 < learned[0].sum() < ITERATIONS
@@ -189,10 +189,10 @@ def test_seeds_do_not_update_where_none_of_them_learns(toy, quick_jit):
 # --- coins
 
 
-def test_coins_decide_and_the_seed_does_not(toy, quick_jit):
+def test_coins_decide_and_the_seed_does_not(toy):
     """Trap 20 for ``train.coins``: other coins replay at other iterations, the same at the same, whatever the seed."""
     trainer = on_the_toy(toy, "accel")
-    run = quick_jit(some_iterations(trainer, 1))
+    run = jax.jit(some_iterations(trainer, 1))
 
     def sources(seed: int, *coins: int) -> list[int]:
         return np.asarray(run(trainer.init(seed, *coins), ())[1]["source"]).tolist()
