@@ -41,7 +41,7 @@ def measure_ours(method: str, seconds: float) -> list[dict[str, float]]:
         tutelage.preset("maze", method.replace("_", "-"), "thesis-accel"), CHANGES.get(method, {})
     )
     trainer = tutelage.build(settings)
-    state = jax.jit(trainer.init, static_argnums=0)(0)
+    state = trainer.init(0)
     run = tutelage.compiled(trainer, 8)
 
     def advance(number: int) -> int:

@@ -23,8 +23,8 @@ from tutelage.rollout import JaxCollector
 def measure_update(seconds: float) -> dict[str, list[float]]:
     settings = tutelage.preset("maze", "dr", "thesis-accel")
     trainer = tutelage.build(settings)
-    state = jax.jit(trainer.init, static_argnums=0)(0)
-    _, proposal = jax.jit(trainer.curriculum.propose)(jax.random.key(0), state.curriculum)
+    state, key = trainer.init(0), jax.random.key(0)
+    _, proposal = jax.jit(trainer.curriculum.propose)(key, key, state.curriculum)
     collect = jax.jit(JaxCollector(trainer.env, trainer.student, trainer.rollout).__call__)
     rollout = jax.tree.map(lambda x: x[0], collect(jax.random.key(1), state.students, proposal.levels))
     student = jax.tree.map(lambda x: x[0], state.students)

@@ -57,16 +57,19 @@ class Watched:
 
     def init(self, key: Any) -> WatchedState:
         inner = self.inner.init(key)
-        proposal = jax.eval_shape(self.inner.propose, key, inner)[1]
+        proposal = jax.eval_shape(self.inner.propose, key, key, inner)[1]
         return WatchedState(inner, *jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (proposal, self.played)))
 
-    def propose(self, key: Any, state: WatchedState) -> Any:
-        inner, proposal = self.inner.propose(key, state.inner)
+    def propose(self, key: Any, coins: Any, state: WatchedState) -> Any:
+        inner, proposal = self.inner.propose(key, coins, state.inner)
         return WatchedState(inner, proposal, state.rollout), proposal
 
     def observe(self, key: Any, state: WatchedState, proposal: Any, rollout: Any) -> Any:
         inner, info = self.inner.observe(key, state.inner, proposal, rollout)
         return WatchedState(inner, proposal, rollout._replace(obs=())), info
+
+    def generate(self, key: Any, state: WatchedState) -> Any:
+        return self.inner.generate(key, state.inner)
 
     def coverage(self, state: WatchedState) -> Any:
         return self.inner.coverage(state.inner)
@@ -78,7 +81,7 @@ def trainer(method: str, devices: int) -> tutelage.Trainer:
 
     def play(key: Any) -> Any:
         state = made.init(0)
-        levels = made.curriculum.propose(key, state.curriculum)[1].levels
+        levels = made.curriculum.propose(key, key, state.curriculum)[1].levels
         return JaxCollector(made.env, made.student, made.rollout)(key, state.students, levels)
 
     played = jax.eval_shape(play, jax.random.key(0))._replace(obs=())
@@ -98,7 +101,7 @@ def main(out: Path, jobs: list[str]) -> None:
             history = []
             for _ in range(ITERATIONS):
                 state, metrics = step(state)
-                history.append(jax.device_get({"state": state._replace(key=()), "metrics": metrics}))
+                history.append(jax.device_get({"state": state._replace(key=(), coins=()), "metrics": metrics}))
             (out / f"{method}-{number}.hlo").write_text(step.as_text())
             leaves = jax.tree_util.tree_leaves_with_path(history)
             named = {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}

@@ -129,6 +129,12 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        ([*ACCEL, "--seeds", "0"], "--seeds is 0; give at least 1."),
+        ([*ACCEL, "--seeds", "two"], "Argument --seeds: invalid int value: 'two'. See `tutelage train --help`."),
+        (
+            [*ACCEL, *settings(train__coins="-2")],
+            "train.coins is -2; give a seed of 0 or more, or -1 for the run's own.",
+        ),
         (["trian"], "There is no command called 'trian'. Did you mean train? Available: "),
         (["train", "maze", "acel"], "There is no method called 'acel'. Did you mean accel"),
         (["train", "maz", "accel"], "There is no environment called 'maz'. Did you mean maze"),

@@ -15,7 +15,7 @@ import tutelage
 ROOT = Path(tutelage.__file__).parent
 
 FLOORS = [
-    ("types", "errors", "settings", "students", "devices"),
+    ("types", "errors", "settings", "students", "devices", "seeds"),
     ("rl",),
     ("envs",),
     ("rollout", "scores"),
@@ -76,7 +76,7 @@ def test_imports_go_downward_only(path):
 
 
 def test_the_ground_floor_imports_nothing_of_ours_but_errors():
-    for name in ("types", "students", "errors"):
+    for name in ("types", "students", "seeds", "errors"):
         assert imports(ROOT / f"{name}.py") == set()
     for name in ("settings", "devices"):
         assert imports(ROOT / f"{name}.py") <= {"tutelage.errors"}

@@ -179,8 +179,8 @@ def taught(toy, outcome):
             propose, observe = jax.jit(curriculum.propose), jax.jit(curriculum.observe)
             state, history = jax.jit(curriculum.init)(jax.random.key(0)), []
             for i in range(8):
-                k_propose, k_observe = jax.random.split(jax.random.key(i))
-                state, proposal = propose(k_propose, state)
+                k_propose, k_coins, k_observe = jax.random.split(jax.random.key(i), 3)
+                state, proposal = propose(k_propose, k_coins, state)
                 state, _ = observe(k_observe, state, proposal, outcome(proposal.levels))
                 history.append(proposal)
             results[settings] = (history, state)

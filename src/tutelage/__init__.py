@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from .runs.session import Run as Run
     from .runs.session import load as load
     from .runs.session import resume as resume
+    from .runs.session import resume_seeds as resume_seeds
     from .runs.session import train as train
+    from .runs.session import train_seeds as train_seeds
     from .settings import Settings as Settings
     from .trainer import Trainer as Trainer
     from .trainer import compiled as compiled
@@ -50,7 +52,9 @@ _PUBLIC = {
     "read_settings": "runs.directory",
     "record": "evaluation.record",
     "resume": "runs.session",
+    "resume_seeds": "runs.session",
     "train": "runs.session",
+    "train_seeds": "runs.session",
 }
 
 

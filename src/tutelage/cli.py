@@ -100,8 +100,12 @@ def _train(arguments: list[str]) -> int:
     parser.add_argument("--preset", default="", help="a named set of settings (`tutelage envs` lists them)")
     parser.add_argument("--config", help="settings from a file, such as the config.toml of another run")
     parser.add_argument("--seed", help="everything random comes from this (default 0)")
+    parser.add_argument("--seeds", type=int, default=1, help="train so many seeds, from --seed on, as one program")
     parser.add_argument("--steps", help="environment steps in all, such as 20M")
-    parser.add_argument("--run", help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED)")
+    parser.add_argument(
+        "--run",
+        help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",
+    )
     _add_devices(parser, "(default 1)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
@@ -123,12 +127,15 @@ def _train(arguments: list[str]) -> int:
         if getattr(options, name) is not None:
             changes[f"train.{name}"] = getattr(options, name)
     settings = config.override(settings, changes)
-    train = settings.train
-    path = options.run or f"runs/{settings.environment}-{settings.method}-s{train.seed}"
-    _use_jax(_group(options), train.devices)
+    if options.seeds < 1:
+        raise UserError(f"--seeds is {options.seeds}; give at least 1.")
+    first, last = settings.train.seed, settings.train.seed + options.seeds - 1
+    which = f"s{first}" if first == last else f"s{first}-{last}"
+    path = options.run or f"runs/{settings.environment}-{settings.method}-{which}"
+    _use_jax(_group(options), settings.train.devices)
     from .runs import session
 
-    return _finish(lambda progress: session.train(settings, path, progress), path, options.quiet)
+    return _finish(lambda progress: session.train_seeds(settings, path, options.seeds, progress), path, options.quiet)
 
 
 def _chosen_settings(options: argparse.Namespace) -> Settings:
@@ -177,20 +184,20 @@ def _overrides(rest: list[str]) -> dict[str, str]:
 
 def _resume(arguments: list[str]) -> int:
     parser = _parser("resume")
-    parser.add_argument("run", help="the directory of the run")
+    parser.add_argument("run", help="the directory of the run, or of the runs of several seeds")
     _add_devices(parser, "(default: as many as before; others give the same run up to rounding)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(arguments)
-    from .runs.directory import RunDirectory
+    from .runs.group import settings_at
 
-    settings = RunDirectory.open(options.run).settings()
+    settings = settings_at(options.run)
     if options.devices is not None:
         settings = config.override(settings, {"train.devices": options.devices})
     devices = settings.train.devices
     _use_jax(_group(options), devices)
     from .runs import session
 
-    return _finish(lambda progress: session.resume(options.run, progress, devices), options.run, options.quiet)
+    return _finish(lambda progress: session.resume_seeds(options.run, progress, devices), options.run, options.quiet)
 
 
 def _add_devices(parser: argparse.ArgumentParser, default: str) -> None:
@@ -210,13 +217,15 @@ def _finish(start: Any, path: str, quiet: bool) -> int:
     from .runs.session import Silent
 
     if quiet or not first():
-        run: Run = start(Silent())
+        runs: list[Run] = start(Silent())
     else:
         with ProgressLine() as progress:
-            run = start(progress)
+            runs = start(progress)
+    run = runs[0]
     if first():
+        what, one = ("run is", "it") if len(runs) == 1 else (f"runs of {len(runs)} seeds are", "one")
         print(
-            f"Finished. The run is in {path}; see it with: tutelage show {path}"
+            f"Finished. The {what} in {path}; see {one} with: tutelage show {run.directory.path}"
             if run.finished
             else f"Stopped at iteration {run.iteration} of {run.trainer.iterations}. Go on with: tutelage resume {path}"
         )

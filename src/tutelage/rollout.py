@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 
 from .envs.base import Environment
 from .rl.ppo import Student, StudentState
+from .seeds import anybody
 from .students import over_students
 from .types import Level, Rollout
 
@@ -46,7 +47,7 @@ class JaxCollector:
         def value_after(students: StudentState, cut: Array, memory: Any, obs: Any) -> Array:
             # Behind a conditional it costs a forward pass only at the steps where some episode was cut off.
             return jax.lax.cond(
-                cut.any(),
+                anybody(cut.any()),
                 lambda: value(students, memory, obs, jnp.zeros_like(cut)),
                 lambda: jnp.zeros(cut.shape),
             )

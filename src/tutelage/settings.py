@@ -25,6 +25,9 @@ ScoreName = Literal[
     "exact-regret",
 ]
 
+OWN = -1
+"""The run's own seed, in the place of another."""
+
 ObjectiveName = Literal["minimax", "regret", "population-regret", "pvl", "exact-regret"]
 
 
@@ -172,6 +175,7 @@ class TrainSettings:
     """The shape of a run. One iteration proposes a batch of levels, plays it, and perhaps learns from it."""
 
     seed: int = option(0, "everything random comes from this")
+    coins: int = option(OWN, "seed of the coins for when to replay and when to edit; -1 for the run's own seed")
     steps: int = option(250_000_000, "environment steps of the whole run, on all levels of all students")
     levels: int = option(32, "levels a student plays at once")
     rollout: int = option(256, "steps on each level in an iteration")
@@ -188,6 +192,9 @@ class TrainSettings:
             _positive(f"train.{name}", getattr(self, name))
         for name in ("evaluate_every", "seed", "training_set"):
             require(getattr(self, name) >= 0, f"train.{name} is {getattr(self, name)}; give 0 or more.")
+        require(
+            self.coins >= OWN, f"train.coins is {self.coins}; give a seed of 0 or more, or {OWN} for the run's own."
+        )
 
 
 @dataclass(frozen=True)

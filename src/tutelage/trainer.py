@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,8 @@ from .envs.base import Environment, LevelSpace, observation_spec
 from .rl.ppo import Student, StudentState
 from .rollout import JaxCollector
 from .scores import episodes
+from .seeds import over_seeds
+from .settings import OWN
 from .students import over_students
 from .types import Metrics, Proposal, Rollout
 
@@ -27,6 +30,8 @@ class TrainState(NamedTuple):
     """Every array has a leading ``S`` axis."""
     curriculum: Any
     key: PRNGKeyArray
+    coins: PRNGKeyArray
+    """Decides when to replay and when to edit: the same for all seeds that train as one program."""
     iteration: Int[Array, ""]
 
 
@@ -53,9 +58,17 @@ class Trainer:
     def steps_per_iteration(self) -> int:
         return self.students * self.levels * self.rollout
 
-    def init(self, seed: int) -> TrainState:
-        """The state before the first iteration."""
-        k_students, k_curriculum, k_run = jax.random.split(jax.random.key(seed), 3)
+    def init(self, seed: int, coins: int = OWN) -> TrainState:
+        """The state before the first iteration. ``coins`` is the seed of what decides; without one, the run's own."""
+        return self._init(jax.random.key(seed), jax.random.key(seed if coins == OWN else coins))
+
+    @cached_property
+    def _init(self) -> Callable[[PRNGKeyArray, PRNGKeyArray], TrainState]:
+        """From keys, and compiled once: the same program for every seed."""
+        return jax.jit(self._first)
+
+    def _first(self, key: PRNGKeyArray, coins: PRNGKeyArray) -> TrainState:
+        k_students, k_curriculum, k_run, _ = jax.random.split(key, 4)
         level = jax.eval_shape(self.space.sample, k_run)
         obs = observation_spec(self.env, level)
         init = jax.vmap(lambda key: self.student.init(key, obs))
@@ -63,6 +76,7 @@ class Trainer:
             students=init(jax.random.split(k_students, self.students)),
             curriculum=self.curriculum.init(k_curriculum),
             key=k_run,
+            coins=jax.random.split(coins, 4)[3],  # the fourth: independent of the others, also of the same seed
             iteration=jnp.int32(0),
         )
         return self.devices.whole(state)
@@ -71,14 +85,16 @@ class Trainer:
         """One iteration: propose, collect, learn, observe."""
         key = jax.random.fold_in(state.key, state.iteration)
         k_propose, k_collect, k_learn, k_observe = jax.random.split(key, 4)
+        coins = jax.random.fold_in(state.coins, state.iteration)
         # Curricula see everything whole, on every device: there is one buffer, and they know nothing of devices.
-        curriculum, proposal = self.devices.whole(self.curriculum.propose(k_propose, state.curriculum))
+        curriculum, proposal = self.devices.whole(self.curriculum.propose(k_propose, coins, state.curriculum))
         rollout = JaxCollector(self.env, self.student, self.rollout)(k_collect, state.students, proposal.levels)
         students, learning = self._learn(k_learn, state, proposal, rollout)
         rollout = self.devices.whole(rollout)
         curriculum, info = self.curriculum.observe(k_observe, curriculum, proposal, rollout)
         metrics = self._describe(proposal, rollout) | learning | info.metrics
-        return self.devices.whole((TrainState(students, curriculum, state.key, state.iteration + 1), metrics))
+        after = TrainState(students, curriculum, state.key, state.coins, state.iteration + 1)
+        return self.devices.whole((after, metrics))
 
     def _learn(
         self, key: PRNGKeyArray, state: TrainState, proposal: Proposal, rollout: Rollout
@@ -112,11 +128,12 @@ class Trainer:
         return metrics
 
 
-def compiled(trainer: Trainer, most: int) -> Callable[[TrainState, int], tuple[TrainState, Metrics]]:
+def compiled(trainer: Trainer, most: int, seeds: int = 1) -> Callable[[TrainState, int], tuple[TrainState, Metrics]]:
     """A function that runs ``n <= most`` iterations in one dispatch and returns their metrics ``[most]``, NaN past n.
 
     ``n`` is not part of the program, so every dispatch runs the same machine code: how a run is cut into dispatches
-    does not change a bit of it. The state that is passed in is used up.
+    does not change a bit of it. The state that is passed in is used up. Several ``seeds`` are one program: states (of
+    which ``seeds.together`` makes one) and metrics then have a leading axis.
     """
 
     def run(state: TrainState, n: Array) -> tuple[TrainState, Metrics]:
@@ -131,5 +148,5 @@ def compiled(trainer: Trainer, most: int) -> Callable[[TrainState, int], tuple[T
         _, state, log = jax.lax.while_loop(lambda carry: carry[0] < n, body, (jnp.int32(0), state, log))
         return state, log
 
-    jitted = jax.jit(run, donate_argnums=0)
+    jitted = jax.jit(over_seeds(run, seeds), donate_argnums=0)
     return lambda state, n: jitted(state, jnp.int32(n))

@@ -39,7 +39,7 @@ def state(trainer) -> TrainState:
 def flow(trainer, state) -> tuple[Any, Any, Proposal, Any, Info]:
     """Shapes of all that flows through one iteration of the curriculum."""
     curriculum = trainer.curriculum
-    proposed, proposal = jax.eval_shape(curriculum.propose, KEY, state.curriculum)
+    proposed, proposal = jax.eval_shape(curriculum.propose, KEY, KEY, state.curriculum)
     collect = JaxCollector(trainer.env, trainer.student, STEPS)
     rollout = jax.eval_shape(collect, KEY, state.students, proposal.levels)
     observed, info = jax.eval_shape(curriculum.observe, KEY, proposed, proposal, rollout)

@@ -44,8 +44,8 @@ class Class:
 
     def iterate(self) -> tuple[Proposal, Info]:
         """Propose, play, observe."""
-        self.key, k_propose, k_observe = jax.random.split(self.key, 3)
-        self.state, proposal = self._propose(k_propose, self.state)
+        self.key, k_propose, k_coins, k_observe = jax.random.split(self.key, 4)
+        self.state, proposal = self._propose(k_propose, k_coins, self.state)
         self.state, info = self._observe(k_observe, self.state, proposal, self.outcome(proposal.levels))
         return jax.tree.map(np.asarray, (proposal, info))
 
@@ -262,7 +262,7 @@ def test_a_method_can_train_on_a_set_that_is_drawn_once():
     state, propose = jax.jit(trainer.curriculum.init)(jax.random.key(0)), jax.jit(trainer.curriculum.propose)
     batches = []
     for _ in range(4):
-        state, proposal = propose(jax.random.key(1), state)
+        state, proposal = propose(jax.random.key(1), jax.random.key(2), state)
         batches.append(np.asarray(proposal.levels.walls))
     assert (batches[0] == batches[2]).all()
     assert (batches[1] == batches[3]).all()

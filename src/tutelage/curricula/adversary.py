@@ -27,7 +27,7 @@ class Adversary:
     def init(self, key: PRNGKeyArray) -> DesignerState:
         return self.designer.init(key, (), self.levels)
 
-    def propose(self, key: PRNGKeyArray, state: DesignerState) -> tuple[DesignerState, Proposal]:
+    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: DesignerState) -> tuple[DesignerState, Proposal]:
         state, levels = self.designer.design(key, state, (), self.levels)
         return state, newly_generated(self._shared(levels))
 

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from ..errors import require, unknown
+from ..seeds import anybody
 from ..types import Level
 
 Prioritisation = Literal["rank", "proportional", "greedy", "uniform"]
@@ -186,8 +187,9 @@ class LevelBuffer:
                 # Of levels with equal support the worst scored leaves.
                 return jnp.argmax(jnp.where(support == support.min(), table.rank, 0)).astype(jnp.int32)
 
-            new_slot = jax.lax.cond(~known & full, weakest, lambda: jnp.minimum(table.size, self.capacity - 1))
-            target = jnp.where(known, slot, new_slot)
+            free = jnp.minimum(table.size, self.capacity - 1)
+            leaver = jax.lax.cond(anybody(~known & full), weakest, lambda: free)
+            target = jnp.where(known, slot, jnp.where(full, leaver, free))
             kept = known | ~full | (table.score[target] < score[i])
 
             old_rank = jnp.where(known | full, table.rank[target], table.size + 1)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..errors import require
+from ..seeds import everybody
 from ..students import over_students
 from ..types import EDITED, REPLAYED, Level, Proposal, Rollout
 from .base import Curriculum, Info, only_if
@@ -23,7 +24,8 @@ class EvolveState(NamedTuple):
     """The levels to be edited next, ``[S, B, ...]``."""
     ids: Int[Array, "S B"]
     generations: Int[Array, "S B"]
-    ready: Bool[Array, ""]
+    replayed: Bool[Array, ""]
+    """Was the last batch a replayed one, so that there is something to edit?"""
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,16 @@ class Evolve:
     def init(self, key: PRNGKeyArray) -> EvolveState:
         k_inner, k_editor, k_shape = jax.random.split(key, 3)
         inner = self.inner.init(k_inner)
-        levels = jax.eval_shape(self.inner.propose, k_shape, inner)[1].levels
+        levels = jax.eval_shape(self.inner.propose, k_shape, k_shape, inner)[1].levels
         none = jnp.full((self.students, self.levels), -1, jnp.int32)
         parents = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), levels)
         editor = self.editor.init(k_editor, parents)
         return EvolveState(inner, editor, parents, none, jnp.zeros_like(none), jnp.array(False))
 
-    def propose(self, key: PRNGKeyArray, state: EvolveState) -> tuple[EvolveState, Proposal]:
+    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: EvolveState) -> tuple[EvolveState, Proposal]:
         k_inner, k_edit = jax.random.split(key)
+        k_decide, k_inner_coins = jax.random.split(coins)
+        edit = everybody(state.replayed & (jax.random.uniform(k_decide) < self.rate))
 
         def edited() -> tuple[Any, Any, Proposal]:
             editor, levels = self.editor.edit(k_edit, state.editor, state.parents)
@@ -68,26 +72,25 @@ class Evolve:
             return state.inner, editor, proposal
 
         def passed_on() -> tuple[Any, Any, Proposal]:
-            inner, proposal = self.inner.propose(k_inner, state.inner)
+            inner, proposal = self.inner.propose(k_inner, k_inner_coins, state.inner)
             return inner, state.editor, proposal
 
-        inner, editor, proposal = jax.lax.cond(state.ready, edited, passed_on)
+        inner, editor, proposal = jax.lax.cond(edit, edited, passed_on)
         return state._replace(inner=inner, editor=editor), proposal
 
     def observe(
         self, key: PRNGKeyArray, state: EvolveState, proposal: Proposal, rollout: Rollout
     ) -> tuple[EvolveState, Info]:
-        k_inner, k_rate, k_editor = jax.random.split(key, 3)
+        k_inner, k_editor = jax.random.split(key)
         inner, info = self.inner.observe(k_inner, state.inner, proposal, rollout)
         chosen = over_students(self._choose, self.students)(info.scores, info.returns)
         pick = jax.vmap(lambda tree, i: jax.tree.map(lambda x: x[i], tree))
         parents, ids, generations = pick((proposal.levels, proposal.ids, proposal.generations), chosen)
-        ready = (proposal.source == REPLAYED) & (jax.random.uniform(k_rate) < self.rate)
         editor, metrics = only_if(
             proposal.source == EDITED, lambda: self.editor.learn(k_editor, state.editor, rollout), state.editor
         )
         info = info._replace(metrics=info.metrics | metrics)
-        return EvolveState(inner, editor, parents, ids, generations, ready), info
+        return EvolveState(inner, editor, parents, ids, generations, proposal.source == REPLAYED), info
 
     def _choose(self, scores: Float[Array, " B"], returns: Float[Array, " B"]) -> Int[Array, " B"]:
         """Which levels of a batch become parents."""

@@ -37,7 +37,7 @@ class Random:
     def init(self, key: PRNGKeyArray) -> tuple[()]:
         return ()
 
-    def propose(self, key: PRNGKeyArray, state: tuple[()]) -> tuple[tuple[()], Proposal]:
+    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: tuple[()]) -> tuple[tuple[()], Proposal]:
         return state, newly_generated(self.generate(key, state))
 
     def generate(self, key: PRNGKeyArray, state: tuple[()]) -> Level:
@@ -81,7 +81,7 @@ class Finite:
         levels = jax.tree.map(jnp.asarray, self.training_set(k_levels))
         return FiniteState(levels, jax.random.permutation(k_order, self.size).astype(jnp.int32), jnp.int32(0))
 
-    def propose(self, key: PRNGKeyArray, state: FiniteState) -> tuple[FiniteState, Proposal]:
+    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: FiniteState) -> tuple[FiniteState, Proposal]:
         return state._replace(dealt=state.dealt + self.levels), newly_generated(self.generate(key, state))
 
     def generate(self, key: PRNGKeyArray, state: FiniteState) -> Level:

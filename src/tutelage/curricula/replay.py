@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..errors import require
 from ..scores import Score, episodes
+from ..seeds import anybody, everybody
 from ..students import over_students
 from ..types import GENERATED, REPLAYED, Level, Metrics, Proposal, Rollout
 from .base import Curriculum, Info, only_if
@@ -61,22 +62,25 @@ class Replay:
     def init(self, key: PRNGKeyArray) -> ReplayState:
         k_base, k_shape = jax.random.split(key)
         base = self.base.init(k_base)
-        levels = jax.eval_shape(self.base.propose, k_shape, base)[1].levels
+        levels = jax.eval_shape(self.base.propose, k_shape, k_shape, base)[1].levels
         level = jax.tree.map(lambda x: jnp.zeros(x.shape[2:], x.dtype), levels)
         buffer = jax.tree.map(lambda x: jnp.broadcast_to(x, (self.students, *x.shape)), self.buffer.init(level))
         return ReplayState(base, buffer)
 
-    def propose(self, key: PRNGKeyArray, state: ReplayState) -> tuple[ReplayState, Proposal]:
-        k_decide, k_new, k_old = jax.random.split(key, 3)
+    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: ReplayState) -> tuple[ReplayState, Proposal]:
+        k_new, k_old = jax.random.split(key)
+        k_decide, k_base = jax.random.split(coins)
         coverage = self.base.coverage(state.base)
         rate = coverage if self.schedule == "proportional" else self.rate
         needed = max(1, math.ceil(self.min_fill * self.buffer.capacity))
         filled = state.buffer.size.min()
         # A training set that was seen whole has nothing new to offer (Algorithm 1).
         replay = (jax.random.uniform(k_decide) < rate) & (filled >= needed) | ((coverage >= 1) & (filled > 0))
+        # Seeds share the coin but not what they have kept: the last one to be ready opens replay for all.
+        replay = everybody(replay)
 
         def new(base: Any) -> tuple[Any, Proposal]:
-            base, proposal = self.base.propose(k_new, base)
+            base, proposal = self.base.propose(k_new, k_base, base)
             return base, proposal._replace(learn=proposal.learn & self.learn_from_new)
 
         def old(base: Any) -> tuple[Any, Proposal]:
@@ -117,7 +121,9 @@ class Replay:
 
     def _recall(self, buffer: BufferState, levels: Any, slots: Array, played: Array) -> tuple[Array, Array]:
         slots = jax.lax.cond(
-            (slots < 0).any(), lambda: jnp.where(slots < 0, self.buffer.find(buffer, levels), slots), lambda: slots
+            anybody((slots < 0).any()),
+            lambda: jnp.where(slots < 0, self.buffer.find(buffer, levels), slots),
+            lambda: slots,
         )
         return slots, self.buffer.best_return(buffer, levels, slots, played)
 

@@ -7,7 +7,7 @@ not depend on what else is in its suite, and the same student and seed give the 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -59,6 +59,15 @@ class Evaluation(NamedTuple):
     @property
     def mean_return(self) -> float:
         return float(np.mean([task.mean_return for task in self.tasks]))
+
+
+def pooled(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """Evaluations of several students on one suite as one: the episodes of all."""
+    together = [
+        TaskResult(same[0].task, *(np.concatenate(parts) for parts in zip(*(task[1:] for task in same), strict=True)))
+        for same in zip(*(evaluation.tasks for evaluation in evaluations), strict=True)
+    ]
+    return Evaluation(evaluations[0].suite, evaluations[0].seed, tuple(together))
 
 
 def evaluate(

@@ -41,7 +41,7 @@ def play_game(settings: Settings, iterations: int) -> GameResult:
         return state, actions.probabilities(decision.policy)[0]
 
     run = jax.jit(lambda state: jax.lax.scan(step, state, None, length=iterations)[1])
-    policies = np.asarray(run(trainer.init(settings.train.seed)), np.float64)
+    policies = np.asarray(run(trainer.init(settings.train.seed, settings.train.coins)), np.float64)
     policy = policies[iterations // 2 :].mean(axis=0)
     payoffs = matrix(settings.env)
     return GameResult(

@@ -32,6 +32,8 @@ EVALUATIONS = "evaluations.jsonl"
 ABOUT = "run.json"
 CHECKPOINTS = "checkpoints"
 LOCK = ".lock"
+GROUP = "seeds.json"
+"""In a directory that holds the runs of one program (``group.py``)."""
 RECORDS = (METRICS, EVALUATIONS)
 
 
@@ -44,20 +46,7 @@ class RunDirectory:
     @classmethod
     def create(cls, path: Path | str, settings: Any) -> RunDirectory:
         """Start a directory for a new run. An existing one has to be empty."""
-        path = Path(path)
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            taken = any(path.iterdir())
-            if not taken:
-                (path / CHECKPOINTS).mkdir()
-        except OSError as problem:
-            raise UserError(
-                f"The run directory {path} cannot be made: {problem.strerror or problem}. Choose another with --run."
-            ) from problem
-        if taken:
-            way_out = f"continue it with `tutelage resume {path}`, or " if (path / CONFIG).exists() else ""
-            what = "already holds a run" if way_out else "exists and is not empty"
-            raise UserError(f"The directory {path} {what}; {way_out}choose another with --run.")
+        path = new_directory(path, [CHECKPOINTS])
         about = {
             "version": package_version(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -74,6 +63,11 @@ class RunDirectory:
         path = Path(path)
         if not path.is_dir():
             raise UserError(f"There is no run directory {path}; give one that `tutelage train` made.")
+        if (path / GROUP).is_file():
+            raise UserError(
+                f"The directory {path} holds several runs, one for each seed; give one of them, such as "
+                f"{next(path.glob('seed-*'), path / 'seed-0')}."
+            )
         if not (path / CONFIG).is_file():
             raise UserError(f"The directory {path} is no run: it has no {CONFIG}. Give one that `tutelage train` made.")
         return cls(path)
@@ -156,11 +150,16 @@ class RunDirectory:
             useless.unlink()
         return path
 
-    def load_latest(self, like: Any, warn: Callable[[str], None]) -> tuple[Any, dict[str, Any], int] | None:
-        """Tree, meta and iteration of the newest checkpoint that is whole; None if the run has to start again."""
+    def load_latest(
+        self, like: Any, warn: Callable[[str], None], until: float = math.inf
+    ) -> tuple[Any, dict[str, Any], int] | None:
+        """Tree, meta and iteration of the newest checkpoint that is whole; None if the run has to start again.
+
+        Those after iteration ``until`` do not count.
+        """
         from . import checkpoint
 
-        newest_first = self.checkpoints()[::-1]
+        newest_first = [path for path in self.checkpoints()[::-1] if int(path.stem) <= until]
         for path, older in zip_longest(newest_first, newest_first[1:]):
             try:
                 tree, meta = checkpoint.load(path, like)
@@ -183,6 +182,26 @@ class RunDirectory:
                     return
                 raise UserError(f"Line {number} of {path} is not a JSON record; mend or delete that line.") from problem
             yield record, line + b"\n"
+
+
+def new_directory(path: Path | str, inside: Iterable[str]) -> Path:
+    """Make a directory with some in it. One that exists has to be empty."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        taken = any(path.iterdir())
+        for name in () if taken else inside:
+            (path / name).mkdir()
+    except OSError as problem:
+        raise UserError(
+            f"The run directory {path} cannot be made: {problem.strerror or problem}. Choose another with --run."
+        ) from problem
+    if taken:
+        there = "a run" if (path / CONFIG).exists() else "the runs of several seeds" if (path / GROUP).exists() else ""
+        what = f"already holds {there}" if there else "exists and is not empty"
+        way_out = f"continue it with `tutelage resume {path}`, or " if there else ""
+        raise UserError(f"The directory {path} {what}; {way_out}choose another with --run.")
+    return path
 
 
 def read_settings(path: Path | str) -> Settings:

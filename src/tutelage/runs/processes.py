@@ -77,6 +77,13 @@ def first() -> bool:
     return jax.process_index() == 0
 
 
+def alone() -> bool:
+    """Is there no other process?"""
+    import jax
+
+    return jax.process_count() == 1
+
+
 def by_first(act: Callable[..., Any], *args: Any) -> None:
     """Act in the first process only. Where it raises there, all raise."""
 

@@ -1,11 +1,12 @@
-"""Train a run from its directory: new, stopped or finished, it is the same run."""
+"""Train a run from its directory: new, stopped or finished, it is the same run. Several seeds are several such runs."""
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,15 +17,17 @@ import numpy as np
 
 from ..envs.base import Room
 from ..errors import require
-from ..evaluation.evaluate import Evaluation, evaluate
+from ..evaluation.evaluate import Evaluation, evaluate, pooled
 from ..experiment import build, build_room
 from ..rl.ppo import StudentState
+from ..seeds import apart, together
 from ..settings import Settings
 from ..trainer import Trainer, TrainState, compiled
 from ..types import SOURCES
 from . import checkpoint
 from .directory import EVALUATIONS, METRICS, RunDirectory
-from .processes import anywhere, by_first, first, require_same, told_by_first, tree_of_first
+from .group import RunGroup, is_group, require_alone, seeds_of
+from .processes import alone, anywhere, by_first, first, require_same, told_by_first, tree_of_first
 
 
 class Progress(Protocol):
@@ -96,7 +99,7 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
     settings = directory.settings()
     # Reading needs one device, however many the run is trained on.
     trainer, room = build(replace(settings, train=replace(settings.train, devices=1))), build_room(settings)
-    state, iteration = _restore(directory, trainer, settings.train.seed, warn)
+    (state,), iteration = _restore([directory], trainer, [settings], warn)
     return Run(directory, settings, trainer, room, state, iteration)
 
 
@@ -104,7 +107,7 @@ def train(settings: Settings, path: Path | str, progress: Progress | None = None
     """Start a new run in a new directory and train it to its end."""
     _check(settings)
     by_first(RunDirectory.create, path, settings)
-    return _train(RunDirectory(Path(path)), settings, progress or Silent())
+    return _train([RunDirectory(Path(path))], [settings], progress or Silent())[0]
 
 
 def resume(path: Path | str, progress: Progress | None = None, devices: int = 0) -> Run:
@@ -113,11 +116,46 @@ def resume(path: Path | str, progress: Progress | None = None, devices: int = 0)
     ``devices`` other than the run's own (0) give the same run up to rounding.
     """
     directory = RunDirectory.open(path)
+    require_alone(path)
     settings = directory.settings()
     if devices:
         settings = replace(settings, train=replace(settings.train, devices=devices))
     _check(settings)
-    return _train(directory, settings, progress or Silent())
+    return _train([directory], [settings], progress or Silent())[0]
+
+
+def train_seeds(settings: Settings, path: Path | str, seeds: int, progress: Progress | None = None) -> list[Run]:
+    """Start as many runs as ``seeds``, from the settings' own seed on, and train them as one program.
+
+    Each has a directory of its own in ``path``. One seed is a run like any other, in ``path`` itself.
+    """
+    require(seeds >= 1, f"{seeds} seeds were asked for; give at least 1.")
+    if seeds == 1:
+        return [train(settings, path, progress)]
+    _one_device(settings)
+    _check(settings)
+    group = RunGroup.create(path, seeds_of(settings, seeds))
+    return _train(group.runs(), group.settings(), progress or Silent())
+
+
+def resume_seeds(path: Path | str, progress: Progress | None = None, devices: int = 0) -> list[Run]:
+    """Go on with all runs of a program, or with a run like any other."""
+    if not is_group(path):
+        return [resume(path, progress, devices)]
+    group = RunGroup.open(path)
+    settings = group.settings()
+    _one_device(settings[0], devices)
+    _check(settings[0])
+    return _train(group.runs(), settings, progress or Silent())
+
+
+def _one_device(settings: Settings, devices: int = 0) -> None:
+    """Refuse to split a program of several seeds over devices: that is not built."""
+    require(
+        max(devices, settings.train.devices) == 1 and alone(),
+        "Several seeds as one program run on one device, in one process; leave --devices and --processes out, "
+        "or train one seed at a time.",
+    )
 
 
 def _check(settings: Settings) -> None:
@@ -129,50 +167,79 @@ def _check(settings: Settings) -> None:
 
 
 def _restore(
-    directory: RunDirectory, trainer: Trainer, seed: int, warn: Callable[[str], None]
-) -> tuple[TrainState, int]:
-    state = jax.jit(trainer.init, static_argnums=0)(seed)
-    found: list[Any] = [trainer.devices.local(state)]
+    directories: Sequence[RunDirectory], trainer: Trainer, each: Sequence[Settings], warn: Callable[[str], None]
+) -> tuple[list[TrainState], int]:
+    """The newest states that all runs have whole: a killed process may have written some checkpoints of an iteration
+    and not others. Every run keeps two, so there is one that they share.
+    """
+    starts = [trainer.init(settings.train.seed, settings.train.coins) for settings in each]
+    found: list[Any] = [trainer.devices.local(start) for start in starts]
 
     def newest() -> int:
-        latest = directory.load_latest(state, warn)
-        if latest is None:
-            return 0
-        found[0] = latest[0]
-        return latest[2]
+        until = math.inf
+        while True:
+            latest = [
+                directory.load_latest(start, warn, until) or (start, {}, 0)
+                for directory, start in zip(directories, starts, strict=True)
+            ]
+            iterations = [iteration for _, _, iteration in latest]
+            until = min(iterations)
+            if until == max(iterations):
+                found[:] = [state for state, _, _ in latest]
+                return until
 
     iteration = told_by_first(newest)
-    return (trainer.devices.whole(tree_of_first(found[0])) if iteration else state), iteration
+    if iteration == 0:
+        return starts, 0
+    return [trainer.devices.whole(tree_of_first(state)) for state in found], iteration
 
 
-def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> Run:
+def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progress: Progress) -> list[Run]:
+    """Train runs that differ in the seed only, in step with each other. One is the common case."""
     progress = progress if first() else Silent()
-    with ExitStack() as stack:
-        by_first(stack.enter_context, directory.lock())
-        interrupted = stack.enter_context(_interruptible())
-        trainer, room, schedule = build(settings), build_room(settings), settings.train
+    with ExitStack() as held:
+        for directory in directories:
+            by_first(held.enter_context, directory.lock())
+        interrupted = held.enter_context(_interruptible())
+        trainer, room, schedule, seeds = build(each[0]), build_room(each[0]), each[0].train, len(directories)
         suite = room.suite(schedule.suite)
-        state, iteration = _restore(directory, trainer, schedule.seed, progress.said)
-        by_first(directory.rewind, iteration)
+        states, iteration = _restore(directories, trainer, each, progress.said)
+        state = together(states)
+        for directory in directories:
+            by_first(directory.rewind, iteration)
+        if seeds > 1:
+            progress.said(f"{seeds} seeds train as one program; what is shown are means over them, and steps of each.")
         progress.started(iteration, trainer.iterations, trainer.steps_per_iteration)
         # Settings decide where logs, evaluations and checkpoints fall, never the clock: a run repeats to the letter.
         stops = (schedule.log_every, schedule.evaluate_every, schedule.checkpoint_every)
-        run = compiled(trainer, schedule.log_every)
+        run = compiled(trainer, schedule.log_every, seeds)
 
-        def test(iteration: int) -> None:
-            product = jax.tree.map(lambda x: x[0], trainer.devices.local(state.students))
-            # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
-            result = evaluate(trainer.student, product, suite, schedule.episodes, 0, room.success)
-            directory.append(EVALUATIONS, [evaluation_record(iteration, trainer, result)])
-            progress.evaluated(iteration, result)
+        def own() -> list[TrainState]:
+            return apart(trainer.devices.local(state), seeds)
+
+        def test(iteration: int, who: Sequence[int]) -> None:
+            each_state, results = own(), []
+            for i in who:
+                product = jax.tree.map(lambda x: x[0], each_state[i].students)
+                # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
+                results.append(evaluate(trainer.student, product, suite, schedule.episodes, 0, room.success))
+                directories[i].append(EVALUATIONS, [evaluation_record(iteration, trainer, results[-1])])
+            progress.evaluated(iteration, pooled(results))
+
+        def untested() -> list[int]:
+            records = [directory.read(EVALUATIONS) for directory in directories]
+            return [i for i in range(seeds) if not any(record["iteration"] == 0 for record in records[i])]
+
+        def write(records: Sequence[Mapping[str, Any]]) -> None:
+            for directory, record in zip(directories, records, strict=True):
+                directory.append(METRICS, [record])
 
         def save(iteration: int) -> None:
-            directory.save_checkpoint(iteration, trainer.devices.local(state), {})
+            for directory, state in zip(directories, own(), strict=True):
+                directory.save_checkpoint(iteration, state, {})
 
-        if iteration == 0 and not any(
-            record["iteration"] == 0 for record in told_by_first(directory.read, EVALUATIONS)
-        ):
-            by_first(test, 0)
+        if iteration == 0 and (who := told_by_first(untested)):
+            by_first(test, 0, who)
         stopped = False
         while iteration < trainer.iterations and not (stopped := anywhere(interrupted())):
             began = time.perf_counter()
@@ -181,17 +248,20 @@ def _train(directory: RunDirectory, settings: Settings, progress: Progress) -> R
             log = jax.device_get(log)  # waits until the device has finished
             seconds = time.perf_counter() - began
             number, iteration = until - iteration, until
-            record = _metrics_record(iteration, number, trainer, log, seconds)
-            by_first(directory.append, METRICS, [record])
-            progress.advanced(record)
+            records = [_metrics_record(iteration, number, trainer, mine, seconds) for mine in apart(log, seeds)]
+            by_first(write, records)
+            progress.advanced(_mean_record(records))
             last = iteration == trainer.iterations
             if last or (schedule.evaluate_every and iteration % schedule.evaluate_every == 0):
-                by_first(test, iteration)
+                by_first(test, iteration, range(seeds))
             if last or iteration % schedule.checkpoint_every == 0:
                 by_first(save, iteration)
         if stopped:
             by_first(save, iteration)
-        return Run(directory, settings, trainer, room, trainer.devices.local(state), iteration)
+        return [
+            Run(directory, settings, trainer, room, state, iteration)
+            for directory, settings, state in zip(directories, each, own(), strict=True)
+        ]
 
 
 def _next(iteration: int, every: int) -> int:
@@ -202,7 +272,10 @@ def _next(iteration: int, every: int) -> int:
 def _metrics_record(
     iteration: int, number: int, trainer: Trainer, log: Mapping[str, np.ndarray], seconds: float
 ) -> dict[str, Any]:
-    """Average the iterations of one dispatch, over all of them and for each source of levels."""
+    """Average the iterations of one dispatch, over all of them and for each source of levels.
+
+    Steps are those of this run, also where others were trained in the same seconds.
+    """
     log = {name: values[:number] for name, values in log.items()}
     source = log.pop("source")
     steps = trainer.steps_per_iteration
@@ -232,6 +305,14 @@ def _means(log: Mapping[str, np.ndarray], rows: np.ndarray) -> dict[str, float]:
         if defined.size:
             means[name] = float(defined.mean())
     return means
+
+
+def _mean_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What several runs have in common, for who watches all of them."""
+    shared = [name for name in records[0] if all(name in record for record in records)]
+    if len(records) == 1:
+        return records[0]
+    return {name: type(records[0][name])(np.mean([record[name] for record in records])) for name in shared}
 
 
 def evaluation_record(iteration: int, trainer: Trainer, result: Evaluation, student: int = 0) -> dict[str, Any]:

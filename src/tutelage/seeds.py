@@ -1,0 +1,50 @@
+"""The seed axis: several runs as one program, in which a branch that is not taken still costs nothing.
+
+Under a plain ``vmap`` a conditional runs both its branches and selects. Here the axis has a name, and whatever steers a
+conditional asks all seeds first: the answer is one scalar, so the conditional stays one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+T = TypeVar("T")
+
+AXIS = "seeds"
+
+
+def everybody(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+    """Does it hold for all seeds of the program? For a run alone, the flag itself."""
+    return _asked(jax.lax.pmin, flag)
+
+
+def anybody(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+    """Does it hold for at least one seed of the program? For a run alone, the flag itself."""
+    return _asked(jax.lax.pmax, flag)
+
+
+def _asked(reduce: Callable[[Array, str], Array], flag: Array) -> Array:
+    try:
+        return reduce(flag, AXIS)
+    except NameError:  # what JAX raises where there is no such axis: one run alone
+        return flag
+
+
+def over_seeds(function: Callable[..., Any], seeds: int) -> Callable[..., Any]:
+    """A function of a state and what all seeds share, for the states of all seeds. One seed has no axis."""
+    return function if seeds == 1 else jax.vmap(function, in_axes=(0, None), axis_name=AXIS)
+
+
+def together(trees: Sequence[T]) -> T:
+    """What each seed has of its own, as ``over_seeds`` takes it."""
+    return trees[0] if len(trees) == 1 else jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+def apart(tree: T, seeds: int) -> list[T]:
+    """What ``over_seeds`` gives back, for each seed by itself."""
+    return [tree] if seeds == 1 else [jax.tree.map(lambda x, i=i: x[i], tree) for i in range(seeds)]
