@@ -42,10 +42,11 @@ def test_a_minimax_teacher_leads_close_to_the_maximin_policy(play, game, never):
 
 
 @pytest.mark.parametrize("game", ["ice-cream", "corollary-1"])
-@pytest.mark.parametrize("method", ["robust-plr", "repaired"])
-def test_robust_replay_of_regret_finds_the_minimax_regret_policy(play, method, game):
+@pytest.mark.parametrize(("method", "within"), [("robust-plr", 1.15), ("repaired", 1.25)])
+def test_robust_replay_of_regret_finds_the_minimax_regret_policy(play, method, within, game):
+    """REPAIRED's teacher never stops trying columns, which costs its students up to a fifth (docs/games.md)."""
     result = play(method, game)
-    assert result.worst_regret < 1.15 * result.best_worst_regret
+    assert result.worst_regret < within * result.best_worst_regret
 
 
 @pytest.mark.parametrize("p", [0.8, 0.5])
