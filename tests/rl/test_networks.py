@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tutelage.rl.networks import CORES, GRU, LSTM, ActorCritic, Dense
+from tutelage.rl.networks import CORES, GRU, LSTM, ActorCritic, Dense, Patches
 
 STEPS, BATCH, INPUTS, WIDTH = 6, 3, 4, 5
 RNG = np.random.default_rng(0)
@@ -113,3 +115,23 @@ def test_actor_critic_has_a_policy_and_a_value_for_every_step(core):
     assert policy.shape == (STEPS, BATCH, 3)
     assert value.shape == (STEPS, BATCH)
     assert network.recurrent == (core != "none")
+
+
+@pytest.mark.parametrize("size", [5, 9], ids=["small, whole image", "large, by patches"])
+def test_a_product_of_patches_is_a_convolution(size: int) -> None:
+    image = jax.random.normal(jax.random.key(0), (4, size, size + 1, 3))
+    layer = Patches(8)
+    params = layer.init(jax.random.key(1), image)
+    params = jax.tree.map(lambda p: jax.random.normal(jax.random.key(p.ndim), p.shape), params)
+
+    def convolution(params: Any, image: Any) -> Any:
+        kernel = params["params"]["kernel"].reshape(3, 3, 3, 8)
+        dimensions = ("NHWC", "HWIO", "NHWC")
+        x = jax.lax.conv_general_dilated(image, kernel, (1, 1), "VALID", dimension_numbers=dimensions)
+        return x + params["params"]["bias"]
+
+    np.testing.assert_allclose(layer.apply(params, image), convolution(params, image), atol=1e-5)
+    ours, theirs = (
+        jax.grad(lambda *a, f=f: jnp.sin(f(*a)).sum(), argnums=(0, 1))(params, image) for f in (layer.apply, convolution)
+    )
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-3), ours, theirs)

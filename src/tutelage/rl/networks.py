@@ -21,18 +21,35 @@ def _reset(carry: Carry, first: Bool[Array, " B"]) -> Carry:
 
 
 class Patches(nn.Module):
-    """A 3x3 convolution without padding, as one product of patches.
+    """A 3x3 convolution without padding, as one product.
 
     For images of few channels XLA's own convolution costs several times what it computes on a CPU, above all backwards.
+    A large image is cut into patches. For a small one it is cheaper to multiply the whole image by a matrix that is
+    mostly zeros than to write its patches down: measured for a 5x5 view, four times as fast on one core.
     """
 
     filters: int
 
     @nn.compact
     def __call__(self, image: Float[Array, "*n H W c"]) -> Float[Array, "*n H-2 W-2 filters"]:
-        height, width = image.shape[-3] - 2, image.shape[-2] - 2
-        patches = [image[..., i : i + height, j : j + width, :] for i in range(3) for j in range(3)]
-        return nn.Dense(self.filters, kernel_init=_relu_init)(jnp.concatenate(patches, axis=-1))
+        *leading, height, width, channels = image.shape
+        high, wide = height - 2, width - 2
+        kernel = self.param("kernel", _relu_init, (9 * channels, self.filters))
+        bias = self.param("bias", nn.initializers.zeros, (self.filters,))
+        if high * wide <= _SMALL:
+            taps = kernel.reshape(3, 3, channels, self.filters)
+            corners = [(i, j) for i in range(high) for j in range(wide)]
+            rest = ((0, 0), (0, 0))
+            spread = [jnp.pad(taps, ((i, high - 1 - i), (j, wide - 1 - j), *rest)) for i, j in corners]
+            matrix = jnp.stack(spread, axis=3).reshape(height * width * channels, -1)
+            x = image.reshape(*leading, -1) @ matrix + jnp.tile(bias, len(corners))
+            return x.reshape(*leading, high, wide, self.filters)
+        patches = [image[..., i : i + high, j : j + wide, :] for i in range(3) for j in range(3)]
+        return jnp.concatenate(patches, axis=-1) @ kernel + bias
+
+
+_SMALL = 25
+"""Positions of a 3x3 window up to which an image counts as small."""
 
 
 class LSTM(nn.Module):

@@ -25,6 +25,6 @@ class MazeEncoder(nn.Module):
         image = obs.image.astype(jnp.float32) / 10.0
         leading = image.shape[:-3]
         x = Patches(self.filters, name="convolution")(image)
-        x = nn.relu(x).reshape(*leading, -1)
+        x = nn.relu(x.reshape(*leading, -1))
         facing = nn.Dense(self.direction, kernel_init=_relu_init, name="facing")(jax.nn.one_hot(obs.direction, 4))
         return jnp.concatenate([x, facing], axis=-1)
