@@ -5,12 +5,15 @@ are always the first ``size`` ones: a level enters at the end, or in the place o
 
 The clock counts level draws, the thesis's "episodes sampled": the ``i``-th level of a batch is stamped
 ``clock + i + 1`` and a batch of ``B`` advances the clock by ``B``, also for levels that were not kept.
+
+A buffer may hold a million levels. So drawing and entering a batch pass over the slots a few times and never sort them:
+the order by score is part of the state.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +21,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from ..errors import require, unknown
-from ..seeds import anybody
 from ..types import Level
+from .draws import draw, sums
+from .entering import Arrivals, Held, enter, few_are_fewer
+from .order import ranks, sort
 
 Prioritisation = Literal["rank", "proportional", "greedy", "uniform"]
 
@@ -37,6 +42,8 @@ class BufferState(NamedTuple):
     parent: Int[Array, " K"]
     generation: Int[Array, " K"]
     hash: UInt32[Array, "K 2"]
+    order: Int[Array, " K"]
+    """Slots by descending score, of equal scores the lower slot first; then the free ones."""
     size: Int[Array, ""]
     clock: Int[Array, ""]
     next_id: Int[Array, ""]
@@ -93,6 +100,7 @@ class LevelBuffer:
             parent=jnp.full(k, -1, jnp.int32),
             generation=jnp.zeros(k, jnp.int32),
             hash=jnp.zeros((k, 2), jnp.uint32),
+            order=jnp.arange(k, dtype=jnp.int32),
             size=jnp.int32(0),
             clock=jnp.int32(0),
             next_id=jnp.int32(0),
@@ -102,47 +110,73 @@ class LevelBuffer:
 
     def probabilities(self, state: BufferState) -> Float[Array, " K"]:
         """The replay distribution: (1 - staleness) P_S + staleness P_C over filled slots, 0 elsewhere."""
-        return self._support(state.score, state.stamp, _ranks(state.score, state.size), state.size, state.clock)
+        return self._support(ranks(state.order), state.score, state.stamp, state.clock, _stale(state), state.size)
 
     def sample(self, key: PRNGKeyArray, state: BufferState, number: int) -> Int[Array, " number"]:
         """Draw slots from the replay distribution, with replacement. The buffer must not be empty."""
-        mass = jnp.cumsum(self.probabilities(state))
-        drawn = jnp.searchsorted(mass, jax.random.uniform(key, (number,)) * mass[-1], side="right")
-        # Rounding may carry a draw past the last slot that has weight.
-        return jnp.minimum(drawn, jnp.maximum(state.size - 1, 0)).astype(jnp.int32)
+        k_which, k_score, k_stale = jax.random.split(key, 3)
+        stale = jnp.where(state.filled, state.clock - state.stamp, 0)
+        stale = jnp.where(stale.max() > 0, stale, state.filled).astype(jnp.float32)
+        if self.prioritisation == "proportional":
+            weights = self._proportional(state.score, state.filled)
+            by_score = draw(k_score, weights, number)
+        else:
+            # The filled slots are the first ones, and so are the ranks that they have.
+            weights = jnp.where(state.filled, jnp.asarray(self._rank_table), 0.0)
+            by_score = state.order[draw(k_score, weights, number)]
+        by_stale = draw(k_stale, stale, number)
+        return jnp.where(jax.random.uniform(k_which, (number,)) < self.staleness, by_stale, by_score)
 
     def take(self, state: BufferState, slots: Int[Array, " B"]) -> Level:
         """The levels in some slots."""
         return jax.tree.map(lambda x: x[slots], state.levels)
 
-    def _support(self, score: Array, stamp: Array, rank: Array, size: Array, clock: Array) -> Float[Array, " K"]:
-        filled = jnp.arange(self.capacity) < size
-        uniform = filled / jnp.maximum(size, 1).astype(jnp.float32)
-        p_score = self._score_weights(score, rank, size, filled, uniform)
-        stale = jnp.where(filled, clock - stamp, 0).astype(jnp.float32)
-        total = stale.sum()
-        p_stale = jnp.where(total > 0, stale / jnp.where(total > 0, total, 1.0), uniform)
-        return (1 - self.staleness) * p_score + self.staleness * p_stale
+    def _support(
+        self,
+        rank: Array | np.ndarray,
+        score: Array,
+        stamp: Array,
+        clock: Array,
+        staleness: Array,
+        size: Array | None = None,
+    ) -> Float[Array, " n"]:
+        """The replay probability of levels of a buffer that holds ``size`` levels; without a size, of a full one."""
+        size = jnp.int32(self.capacity) if size is None else size
+        filled = rank <= size
+        if self.prioritisation == "proportional":
+            weight = self._proportional(score, filled)
+            total = sums(weight)[-1][0]
+        else:
+            # Ranks that are known now are looked up now: XLA would take seconds for a million of them.
+            table = self._rank_table if isinstance(rank, np.ndarray) else jnp.asarray(self._rank_table)
+            weight = table[rank - 1]
+            total = jnp.asarray(self._rank_totals)[jnp.maximum(size - 1, 0)]
+        by_score = weight * (jnp.float32(1 - self.staleness) / jnp.maximum(total, 1e-30))
+        stale = jnp.where(staleness > 0, (clock - stamp).astype(jnp.float32), 1.0)
+        by_stale = stale * (jnp.float32(self.staleness) / jnp.where(staleness > 0, staleness, jnp.maximum(size, 1)))
+        # The maxima change nothing, but keep a compiler from joining a product and the sum, here and not elsewhere: the
+        # same level must get the same bits wherever its support is computed.
+        return jnp.where(filled, jnp.maximum(by_score, 0.0) + jnp.maximum(by_stale, 0.0), 0.0)
 
-    def _score_weights(self, score: Array, rank: Array, size: Array, filled: Array, uniform: Array) -> Array:
-        if self.prioritisation == "uniform":
-            return uniform
-        if self.prioritisation == "greedy":
-            return (filled & (rank == 1)).astype(jnp.float32)
-        if self.prioritisation == "rank":
-            table = jnp.asarray(self._rank_table)
-            # The total is summed in the order of the ranks, so that it does not depend on where levels lie.
-            total = jnp.where(jnp.arange(self.capacity) < size, table, 0.0).sum()
-            return jnp.where(filled, table[jnp.clip(rank - 1, 0, self.capacity - 1)], 0.0) / jnp.maximum(total, 1e-30)
-        highest = jnp.maximum(jnp.where(filled, score, 0.0).max(), 0.0)
-        # Relative to the highest, so that a small temperature does not overflow; negative scores weigh nothing.
-        relative = jnp.where(filled, jnp.maximum(score, 0.0) / jnp.where(highest > 0, highest, 1.0), 0.0)
+    def _proportional(self, score: Array, filled: Array) -> Float[Array, " n"]:
+        """Relative to the highest, so that a small temperature does not overflow; negative scores weigh nothing."""
+        highest = jnp.where(filled, score, 0.0).max()
+        relative = jnp.clip(score / jnp.where(highest > 0, highest, 1.0), 0.0, 1.0)
         weight = jnp.where(relative > 0, relative ** (1 / self.temperature), 0.0)
-        return jnp.where(highest > 0, weight / jnp.where(highest > 0, weight.sum(), 1.0), uniform)
+        return jnp.where(filled, jnp.where(highest > 0, weight, 1.0), 0.0)
 
     @property
     def _rank_table(self) -> np.ndarray:
-        return (np.arange(1, self.capacity + 1, dtype=np.float64) ** (-1 / self.temperature)).astype(np.float32)
+        """The weight of each rank, where that is all that counts. What is too small for XLA is 0 here as there."""
+        rank = np.arange(1, self.capacity + 1, dtype=np.float64)
+        exponent = {"rank": 1 / self.temperature, "greedy": np.inf, "uniform": 0.0}[self.prioritisation]
+        table = (rank**-exponent).astype(np.float32)
+        return np.where(table < np.finfo(np.float32).tiny, np.float32(0), table)
+
+    @property
+    def _rank_totals(self) -> np.ndarray:
+        """The weights of the first ranks together, for every number of them."""
+        return np.cumsum(self._rank_table, dtype=np.float64).astype(np.float32)
 
     # --- keeping
 
@@ -151,85 +185,26 @@ class LevelBuffer:
         keys = hash_levels(levels)
         if self.duplicates:
             return jnp.full(keys.shape[0], -1, jnp.int32)
-
-        def one(key: Array, level: Level) -> Array:
-            same = (state.hash[:, 0] == key[0]) & (state.hash[:, 1] == key[1]) & state.filled
-            slot = jnp.argmax(same)
-            return jnp.where(same.any() & _equal(jax.tree.map(lambda x: x[slot], state.levels), level), slot, -1)
-
-        return jax.lax.map(lambda x: one(*x), (keys, levels), batch_size=32).astype(jnp.int32)
+        slot = slots_of(keys, state.hash, state.size)
+        same = jax.vmap(_equal)(jax.tree.map(lambda x: x[jnp.maximum(slot, 0)], state.levels), levels)
+        return jnp.where((slot >= 0) & same, slot, -1)
 
     def update(self, state: BufferState, entries: Entries) -> tuple[BufferState, Int[Array, " B"]]:
         """Enter played levels one after the other. Returns the slot each went to, -1 for those that were not kept.
 
         A level that the buffer holds gets its new score and stamp; its best return never falls. A newcomer fills a free
         slot or, in a full buffer, replaces the level with the least support if that one's score is lower.
-
-        One sort ranks the buffer at the start; each level after that moves ranks by comparing, without a sort.
         """
         keys = hash_levels(entries.levels)
         # What is stored is always finite, and so are sums and ratios of it.
         score = jnp.clip(jnp.nan_to_num(entries.score, nan=0.0), -1e30, 1e30)
-        same = self._first_same(keys, entries)
-        places = jnp.arange(self.capacity)
         number = score.shape[0]
-
-        def enter(carry: tuple[_Table, Array], i: Array) -> tuple[tuple[_Table, Array], Array]:
-            table, home = carry
-            clock = state.clock + i + 1
-            slot = home[same[i]]
-            # Within the batch a newcomer may have taken the slot.
-            known = (slot >= 0) & (table.hash[jnp.maximum(slot, 0)] == keys[i]).all()
-            full = table.size >= self.capacity
-
-            def weakest() -> Array:
-                support = self._support(table.score, table.stamp, table.rank, table.size, clock - 1)
-                # Of levels with equal support the worst scored leaves.
-                return jnp.argmax(jnp.where(support == support.min(), table.rank, 0)).astype(jnp.int32)
-
-            free = jnp.minimum(table.size, self.capacity - 1)
-            leaver = jax.lax.cond(anybody(~known & full), weakest, lambda: free)
-            target = jnp.where(known, slot, jnp.where(full, leaver, free))
-            kept = known | ~full | (table.score[target] < score[i])
-
-            old_rank = jnp.where(known | full, table.rank[target], table.size + 1)
-            size = table.size + (kept & ~known & ~full)
-            others = (places < size) & (places != target)
-            ahead = (table.score > score[i]) | ((table.score == score[i]) & (places < target))
-            new_rank = 1 + (others & ahead).sum()
-            rank = table.rank - (others & (table.rank > old_rank))
-            rank = rank + (others & (rank >= new_rank))
-            rank = rank.at[target].set(new_rank.astype(jnp.int32))
-
-            best = jnp.where(known, jnp.maximum(table.best[target], entries.best[i]), entries.best[i])
-            changed = _Table(
-                score=table.score.at[target].set(score[i]),
-                stamp=table.stamp.at[target].set(clock),
-                rank=rank,
-                hash=table.hash.at[target].set(keys[i]),
-                best=table.best.at[target].set(best),
-                writer=table.writer.at[target].set(jnp.where(known, table.writer[target], i)),
-                size=size,
-            )
-            table = jax.tree.map(lambda new, old: jnp.where(kept, new, old), changed, table)
-            placed = jnp.where(kept, target, -1)
-            return (table, home.at[same[i]].set(placed)), placed
-
-        start = _Table(
-            score=state.score,
-            stamp=state.stamp,
-            rank=_ranks(state.score, state.size),
-            hash=state.hash,
-            best=state.best,
-            writer=jnp.full(self.capacity, -1, jnp.int32),
-            size=state.size,
-        )
-        # Where each level of the batch lies, kept at the place of the first one that is the same.
-        home = entries.slots.astype(jnp.int32)
-        (table, _), placed = jax.lax.scan(enter, (start, home), jnp.arange(number))
+        arrivals = Arrivals(score, entries.best, entries.slots.astype(jnp.int32), self._first_same(keys, entries), keys)
+        # A proportional weight depends on all scores at once, so nothing less than all of them will do.
+        few = few_are_fewer(self.capacity, number) and self.prioritisation != "proportional"
+        held, placed, wrote = enter(_held(state), arrivals, self._support, few)
 
         # Only now are the levels themselves written, each to the slot where it was the last newcomer.
-        wrote = (placed >= 0) & (table.writer[jnp.maximum(placed, 0)] == jnp.arange(number))
         to = jnp.where(wrote, placed, self.capacity)
 
         def write(old: Array, new: Array) -> Array:
@@ -237,15 +212,16 @@ class LevelBuffer:
 
         new_state = BufferState(
             levels=jax.tree.map(write, state.levels, entries.levels),
-            score=table.score,
-            best=table.best,
-            stamp=table.stamp,
+            score=held.score,
+            best=held.best,
+            stamp=held.stamp,
             id=write(state.id, state.next_id + jnp.arange(number)),
             parent=write(state.parent, entries.parent),
             generation=write(state.generation, entries.generation),
-            hash=table.hash,
-            size=table.size,
-            clock=state.clock + number,
+            hash=write(state.hash, keys),
+            order=held.order,
+            size=held.size,
+            clock=held.clock,
             next_id=state.next_id + number,
         )
         return new_state, placed
@@ -271,23 +247,47 @@ class LevelBuffer:
         return jnp.maximum(before, jnp.where(same, played[None, :], -jnp.inf).max(axis=1))
 
 
-class _Table(NamedTuple):
-    """What changes while a batch is entered."""
-
-    score: Array
-    stamp: Array
-    rank: Array
-    hash: Array
-    best: Array
-    writer: Array
-    size: Array
+def _held(state: BufferState) -> Held:
+    return Held(state.score, state.best, state.stamp, state.order, state.size, state.clock)
 
 
-def _ranks(score: Float[Array, " K"], size: Int[Array, ""]) -> Int[Array, " K"]:
-    """Rank of each filled slot by descending score, from 1; of equal scores the lower slot comes first."""
-    k = score.shape[0]
-    order = jnp.argsort(jnp.where(jnp.arange(k) < size, -score, jnp.inf), stable=True)
-    return jnp.zeros(k, jnp.int32).at[order].set(jnp.arange(1, k + 1, dtype=jnp.int32))
+def _stale(state: BufferState) -> Float[Array, ""]:
+    return _held(state).staleness.to_float()
+
+
+def ordered(state: BufferState) -> BufferState:
+    """A state made by hand, with its order found by a sort."""
+    return state._replace(order=sort(state.score, state.size))
+
+
+def slots_of(keys: UInt32[Array, "B 2"], hashes: UInt32[Array, "K 2"], size: Int[Array, ""]) -> Int[Array, " B"]:
+    """The last of the first ``size`` slots with each key as its hash, -1 where there is none."""
+    capacity, number = hashes.shape[0], keys.shape[0]
+    place = jnp.arange(capacity, dtype=jnp.int32)
+    place = jnp.where(place < size, place, -1)
+
+    def among_all(_: Any = None) -> Int[Array, " B"]:
+        first, second = jax.lax.optimization_barrier((hashes[:, 0], hashes[:, 1]))
+        match = lambda key: jnp.where((first == key[0]) & (second == key[1]), place, -1).max()  # noqa: E731
+        return jax.lax.map(match, keys)
+
+    blocks, most = -(-capacity // _BLOCK), 8 * number
+    if blocks < 4 * most:
+        return among_all()
+    # Few slots share their first bits with a key, so few blocks of slots have to be compared with them.
+    marked = jnp.zeros(2**20, bool).at[keys[:, 0] >> 12].set(True)
+    hit = jnp.pad(marked[hashes[:, 0] >> 12], (0, -capacity % _BLOCK)).reshape(blocks, _BLOCK).any(axis=1)
+    block = jnp.nonzero(hit, size=most, fill_value=0)[0]
+    near = jnp.minimum((block[:, None] * _BLOCK + jnp.arange(_BLOCK)).reshape(-1), capacity - 1)
+    same = (hashes[near][:, None] == keys).all(axis=-1)
+    found = jnp.where(same, place[near][:, None], -1).max(axis=0)
+    start = (found, hit.sum() <= most)
+    # A loop of one turn and not a conditional: under vmap it is skipped when nobody needs it.
+    return jax.lax.while_loop(lambda found: ~found[1], lambda _: (among_all(), jnp.array(True)), start)[0]
+
+
+_BLOCK = 64
+"""Slots that are compared together."""
 
 
 def _equal(a: Level, b: Level) -> Bool[Array, ""]:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...errors import require
-from ...settings import NetworkSettings, PPOSettings, ReplaySettings, Settings, TeacherSettings, TrainSettings, option
+from ...settings import (
+    AccelSettings,
+    EvolveSettings,
+    NetworkSettings,
+    PPOSettings,
+    ReplaySettings,
+    Settings,
+    TeacherSettings,
+    TrainSettings,
+    option,
+)
 from ..presets import curriculum
 
 
@@ -83,9 +93,30 @@ def _small(method: str) -> Settings:
     )
 
 
+def _fast(method: str) -> Settings:
+    """Not in the thesis: chapter 5's mazes with a student and batches for a computer of one's own (docs/fast.md)."""
+    chosen = curriculum(
+        method,
+        ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3),
+        TeacherSettings(filters=32, learning_rate=1e-3),
+    )
+    if isinstance(chosen, AccelSettings):
+        chosen = replace(chosen, evolve=EvolveSettings(start="random", parents=32))
+    return Settings(
+        environment="maze",
+        method=method,
+        env=MazeSettings(blocks=60, block_count="uniform"),
+        network=NetworkSettings(width=64),
+        ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005),
+        curriculum=chosen,
+        train=TrainSettings(steps=300_000_000, levels=256, rollout=256, evaluate_every=50, checkpoint_every=50),
+    )
+
+
 PRESETS: dict[str, Callable[[str], Settings]] = {
     "thesis-accel": _thesis_accel,
     "thesis-dcd": _thesis_dcd,
+    "fast": _fast,
     "small": _small,
 }
 DEFAULT_PRESET = "thesis-accel"

@@ -1,0 +1,127 @@
+"""Time the level buffer: drawing 32 levels from a full one and entering 32; print JSON, milliseconds by capacity.
+
+usage: python buffer.py [--peer PYTHON] [CAPACITY ...]
+
+PYTHON is an interpreter with `peers/jaxued-requirements.txt`; with it, jaxued's level sampler is timed in the same way.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tutelage import LevelBuffer
+from tutelage.curricula.buffer import BufferState, Entries, hash_levels, ordered
+
+BATCH, TURNS = 32, 20
+PEER = Path(__file__).resolve().parent / "peers" / "jaxued_buffer.py"
+
+
+class Maze(NamedTuple):
+    """A level of the thesis's maze."""
+
+    walls: Any
+    start: Any
+    direction: Any
+    goal: Any
+
+
+def mazes(rng: np.random.Generator, number: int) -> Maze:
+    """Random levels: what they are is nothing to a buffer."""
+    return Maze(
+        walls=rng.random((number, 13, 13)) < 0.3,
+        start=rng.integers(0, 13, (number, 2), np.int32),
+        direction=rng.integers(0, 4, number, np.int32),
+        goal=rng.integers(0, 13, (number, 2), np.int32),
+    )
+
+
+def full(buffer: LevelBuffer, rng: np.random.Generator) -> BufferState:
+    """A buffer that has been in use: every level was last played at a time of its own."""
+    k = buffer.capacity
+    levels = mazes(rng, k)
+    parts = [jax.tree.map(lambda x: x[i : i + 50_000], levels) for i in range(0, k, 50_000)]  # noqa: B023
+    state = buffer.init(jax.tree.map(lambda x: x[0], levels))._replace(
+        levels=jax.tree.map(jnp.array, levels),
+        score=jnp.array(rng.random(k), jnp.float32),
+        stamp=jnp.array(rng.permutation(k) + 1, jnp.int32),
+        hash=jnp.concatenate([hash_levels(part) for part in parts]),
+        size=jnp.int32(k),
+        clock=jnp.int32(k),
+        next_id=jnp.int32(k),
+    )
+    return ordered(state)
+
+
+def measure(capacity: int) -> dict[str, float]:
+    """The fastest of some turns, in milliseconds: `sample` (slots and levels), `replay` and `new` (entering the levels
+    that were drawn, and as many new ones), and `both`, which is `sample` and the slower of the two.
+
+    By rank, with a temperature and a staleness of 0.3. Entering includes looking for equal levels and the best returns.
+    """
+    buffer, rng = LevelBuffer(capacity, "rank", 0.3, 0.3), np.random.default_rng(0)
+    state = full(buffer, rng)
+
+    @jax.jit
+    def sample(key: Any, state: BufferState) -> Any:
+        slots = buffer.sample(key, state, BATCH)
+        return slots, buffer.take(state, slots)
+
+    def enter(state: BufferState, levels: Any, slots: Any, scores: Any) -> Any:
+        slots = jnp.where(slots < 0, buffer.find(state, levels), slots)
+        best = buffer.best_return(state, levels, slots, scores)
+        none = jnp.full_like(slots, -1)
+        return buffer.update(state, Entries(levels, slots, scores, best, none, none))
+
+    enter = jax.jit(enter, donate_argnums=0)
+    times: dict[str, list[float]] = {"sample": [], "replay": [], "new": []}
+
+    def timed(name: str, function: Any, *arguments: Any) -> Any:
+        began = time.perf_counter()
+        result = jax.block_until_ready(function(*arguments))
+        times[name].append(1000 * (time.perf_counter() - began))
+        return result
+
+    for turn in range(TURNS + 1):
+        slots, levels = timed("sample", sample, jax.random.key(turn), state)
+        scores, none = jnp.array(rng.random((2, BATCH)), jnp.float32), jnp.full(BATCH, -1, jnp.int32)
+        state, _ = timed("replay", enter, state, levels, slots, scores[0])
+        state, _ = timed("new", enter, state, jax.tree.map(jnp.array, mazes(rng, BATCH)), none, scores[1])
+    # The first turn compiles.
+    fastest = {name: min(figures[1:]) for name, figures in times.items()}
+    fastest["both"] = fastest["sample"] + max(fastest["replay"], fastest["new"])
+    return {name: round(figure, 2) for name, figure in fastest.items()}
+
+
+def measure_peer(python: str, capacity: int) -> dict[str, float]:
+    """The same of jaxued, in a process of its own."""
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAX_COMPILATION_CACHE_DIR")}
+    command = [python, "-W", "ignore", PEER, str(capacity)]
+    done = subprocess.run(command, env=env | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"{PEER.name} failed (exit status {done.returncode}); its message is above.")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("capacities", nargs="*", type=int, default=[4_000, 100_000, 1_000_000], metavar="CAPACITY")
+    parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has jaxued")
+    options = parser.parse_args()
+    figures: dict[str, dict[int, dict[str, float]]] = {"tutelage": {}}
+    for capacity in options.capacities:
+        figures["tutelage"][capacity] = measure(capacity)
+        if options.peer:
+            figures.setdefault("jaxued", {})[capacity] = measure_peer(options.peer, capacity)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""How cost grows with levels in parallel, the buffer's size and the maze's size; writes growth.json and growth.png.
+
+usage: python growth.py
+
+Every figure is the fastest of three, on the `fast` preset: a student of 64 LSTM units, 256 steps a level.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from buffer import measure as measure_buffer
+
+import tutelage
+from tutelage.rollout import JaxCollector
+
+HERE = Path(__file__).resolve().parent
+LEVELS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
+CAPACITIES = (4_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 1_000_000)
+SIZES = (7, 13, 19, 25, 37, 51)
+
+
+def fastest(function: Callable[[], Any], times: int = 3) -> float:
+    jax.block_until_ready(function())
+    seconds = []
+    for _ in range(times):
+        began = time.perf_counter()
+        jax.block_until_ready(function())
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def training(levels: int = 256, size: int = 13) -> dict[str, float]:
+    """Microseconds a step: playing, one update on what was played, and playing and learning together."""
+    blocks = size * size // 3
+    changes = {"train.levels": str(levels), "env.size": str(size), "env.blocks": str(blocks)}
+    trainer = tutelage.build(tutelage.override(tutelage.preset("maze", "dr", "fast"), changes))
+    key, state = jax.random.key(0), trainer.init(0)
+    _, proposal = jax.jit(trainer.curriculum.propose)(key, key, state.curriculum)
+    collect = jax.jit(JaxCollector(trainer.env, trainer.student, trainer.rollout).__call__)
+    rollout = jax.block_until_ready(collect(key, state.students, proposal.levels))
+    student, played = jax.tree.map(lambda x: x[0], (state.students, rollout))
+    update = jax.jit(lambda state, rollout: trainer.student.update(key, state, rollout, jnp.float32(0)))
+    steps = levels * trainer.rollout
+    play = fastest(lambda: collect(key, state.students, proposal.levels)) / steps * 1e6
+    learn = fastest(lambda: update(student, played)) / steps * 1e6
+    return {"play": play, "learn": learn, "both": play + learn}
+
+
+def draw(figures: dict[str, Any], path: Path) -> None:
+    """Three panels, logarithmic both ways, so that what grows with its cause rises at a constant slope."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    panels, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+    for axes, what, lines in (
+        (left, "levels", {"play": "playing", "learn": "an update (3 epochs)"}),
+        (middle, "capacity", {"sample": "drawing 32", "new": "entering 32 new ones"}),
+        (right, "size", {"play": "playing", "learn": "an update (3 epochs)"}),
+    ):
+        x = [int(key) for key in figures[what]]
+        for (name, label), style in zip(lines.items(), ("o-", "s--"), strict=True):
+            axes.plot(x, [row[name] for row in figures[what].values()], style, label=label, markersize=4)
+        axes.set(xscale="log", yscale="log")
+        axes.grid(alpha=0.3, which="both", linewidth=0.5)
+        axes.legend(frameon=False, fontsize=8)
+    k, first = sorted(int(key) for key in figures["capacity"]), figures["capacity"]["4000"]["new"]
+    middle.plot(k, [first * n / k[0] for n in k], color="0.6", linewidth=1, label="in proportion")
+    middle.legend(frameon=False, fontsize=8)
+    left.set(xlabel="levels in parallel", ylabel="µs a step", ylim=(0.5, 100))
+    middle.set(xlabel="levels in the buffer", ylabel="ms")
+    right.set(xlabel="cells a side of the maze", ylabel="µs a step", ylim=(0.5, 100))
+    panels.savefig(path, dpi=110)
+
+
+def main() -> None:
+    figures: dict[str, Any] = {"load before": os.getloadavg()[0], "levels": {}, "capacity": {}, "size": {}}
+    for what, values, measure in (
+        ("levels", LEVELS, lambda n: training(levels=n)),
+        ("size", SIZES, lambda n: training(size=n)),
+        ("capacity", CAPACITIES, measure_buffer),
+    ):
+        for value in values:
+            figures[what][str(value)] = measure(value)
+            print(
+                what, value, {name: round(figure, 2) for name, figure in figures[what][str(value)].items()}, flush=True
+            )
+    figures["load after"] = os.getloadavg()[0]
+    (HERE / "growth.json").write_text(json.dumps(figures, indent=2) + "\n")
+    draw(figures, HERE / "growth.png")
+
+
+if __name__ == "__main__":
+    main()

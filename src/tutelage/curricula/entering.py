@@ -1,0 +1,319 @@
+"""Played levels enter a full or filling buffer one after the other: where each goes, and who leaves.
+
+Two ways with the same results to the last bit. ``enter_plainly`` passes over all slots for every level that enters, and
+says what is meant. ``enter_among_few`` passes over them a few times for the whole batch: it picks the slots that may
+come to have the least support while the batch enters, and looks for those who leave only among them. It knows a bound
+for all others, and so knows when that was not enough.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+from ..seeds import anybody
+from .order import ahead, move, number_ahead, ranks
+from .wide import Wide, wide_sum
+
+
+class Held(NamedTuple):
+    """What a buffer of ``K`` slots knows of its levels."""
+
+    score: Float[Array, " K"]
+    best: Float[Array, " K"]
+    stamp: Int[Array, " K"]
+    order: Int[Array, " K"]
+    size: Int[Array, ""]
+    clock: Int[Array, ""]
+
+    @property
+    def capacity(self) -> int:
+        return self.score.shape[0]
+
+    @property
+    def staleness(self) -> Wide:
+        """How long ago all levels together were played, exactly."""
+        filled = jnp.arange(self.capacity) < self.size
+        return wide_sum(jnp.where(filled, self.clock - self.stamp, 0).astype(jnp.uint32))
+
+
+class Arrivals(NamedTuple):
+    """A batch of ``B`` levels that enter."""
+
+    score: Float[Array, " B"]
+    best: Float[Array, " B"]
+    slot: Int[Array, " B"]
+    """Where a level was found, -1 for a newcomer."""
+    same: Int[Array, " B"]
+    """The first of the batch that is the same level."""
+    key: UInt32[Array, "B 2"]
+    """Equal for equal levels."""
+
+
+class Outcome(NamedTuple):
+    held: Held
+    placed: Int[Array, " B"]
+    """The slot each level went to, -1 for those that were not kept."""
+    wrote: Bool[Array, " B"]
+    """Was the level the last newcomer in its slot?"""
+
+
+class Support(Protocol):
+    """The replay probability of levels in a full buffer. It never rises when the total staleness does."""
+
+    def __call__(
+        self, rank: Array | np.ndarray, score: Array, stamp: Array, clock: Array, staleness: Array
+    ) -> Array: ...
+
+
+# --- every slot, for every level
+
+
+class _Slots(NamedTuple):
+    """All slots while a batch enters."""
+
+    score: Array
+    best: Array
+    stamp: Array
+    rank: Array
+    writer: Array
+    """Which newcomer of the batch took the slot, -1 if none."""
+    size: Array
+
+
+def enter_plainly(held: Held, arrivals: Arrivals, support: Support) -> Outcome:
+    """One level after the other, each with a look at all slots."""
+    number, k = arrivals.score.shape[0], held.capacity
+    places = jnp.arange(k)
+
+    def enter(carry: tuple[_Slots, Array], i: Array) -> tuple[tuple[_Slots, Array], Array]:
+        slots, home = carry
+        clock, score = held.clock + i, arrivals.score[i]
+        slot = home[arrivals.same[i]]
+        writer = slots.writer[jnp.maximum(slot, 0)]
+        # Within the batch a newcomer may have taken the slot.
+        known = (slot >= 0) & ((writer < 0) | (arrivals.key[writer] == arrivals.key[i]).all())
+        full = slots.size >= k
+
+        def weakest() -> Array:
+            now = Held(slots.score, slots.best, slots.stamp, held.order, slots.size, clock)
+            supports = support(slots.rank, slots.score, slots.stamp, clock, now.staleness.to_float())
+            # Of levels with equal support the worst scored leaves.
+            return jnp.argmax(jnp.where(supports == supports.min(), slots.rank, 0)).astype(jnp.int32)
+
+        free = jnp.minimum(slots.size, k - 1)
+        leaver = jax.lax.cond(anybody(~known & full), weakest, lambda: free)
+        target = jnp.where(known, slot, jnp.where(full, leaver, free))
+        kept = known | ~full | (slots.score[target] < score)
+
+        old_rank = jnp.where(known | full, slots.rank[target], slots.size + 1)
+        size = slots.size + (kept & ~known & ~full)
+        others = (places < size) & (places != target)
+        new_rank = 1 + (others & ahead(slots.score, places, score, target)).sum(dtype=jnp.int32)
+        rank = slots.rank - (others & (slots.rank > old_rank))
+        rank = (rank + (others & (rank >= new_rank))).at[target].set(new_rank)
+        best = jnp.where(known, jnp.maximum(slots.best[target], arrivals.best[i]), arrivals.best[i])
+        changed = _Slots(
+            score=slots.score.at[target].set(score),
+            best=slots.best.at[target].set(best),
+            stamp=slots.stamp.at[target].set(clock + 1),
+            rank=rank,
+            writer=slots.writer.at[target].set(jnp.where(known, slots.writer[target], i)),
+            size=size,
+        )
+        slots = jax.tree.map(lambda new, old: jnp.where(kept, new, old), changed, slots)
+        placed = jnp.where(kept, target, -1)
+        return (slots, home.at[arrivals.same[i]].set(placed)), placed
+
+    nobody = jnp.full(k, -1, jnp.int32)
+    start = _Slots(held.score, held.best, held.stamp, ranks(held.order), nobody, held.size)
+    # Where each level of the batch lies, kept at the place of the first one that is the same.
+    batch = jnp.arange(number, dtype=jnp.int32)
+    (slots, _), placed = jax.lax.scan(enter, (start, arrivals.slot), batch)
+    wrote = (placed >= 0) & (slots.writer[jnp.maximum(placed, 0)] == batch)
+    order = jnp.zeros_like(held.order).at[slots.rank - 1].set(jnp.arange(k, dtype=jnp.int32))
+    after = Held(slots.score, slots.best, slots.stamp, order, slots.size, held.clock + number)
+    return Outcome(after, placed, wrote)
+
+
+# --- a few slots, for the whole batch
+
+_BLOCK = 64
+_BLOCKS_EACH = 2
+"""Neighbours in the order are picked in blocks, and for each level that enters so many of them. Each may bring one
+level that was played just now: twice the batch is enough unless scores and ages are much alike."""
+
+
+def few_are_fewer(capacity: int, number: int) -> bool:
+    """Does it pay to pick some slots, and are there enough to pick from?"""
+    return capacity >= 2 * _BLOCK * _BLOCKS_EACH * number
+
+
+class _Rows(NamedTuple):
+    """Some levels, each once: those that were picked, and at the end a row for each level that enters."""
+
+    slot: Array
+    """-1 where there is none."""
+    score: Array
+    stamp: Array
+    rank: Array
+
+
+class _Work(NamedTuple):
+    """What changes while a batch enters. ``best`` and ``writer`` belong to the last rows."""
+
+    rows: _Rows
+    best: Array
+    writer: Array
+    home: Array
+    size: Array
+    stale: Wide
+    enough: Array
+
+
+def enter_among_few(held: Held, arrivals: Arrivals, support: Support) -> tuple[Outcome, Bool[Array, ""]]:
+    """The same for a large buffer. The flag says whether the slots that were picked were enough to be sure."""
+    number, k = arrivals.score.shape[0], held.capacity
+    picked, bound, reach = _pick(held, number, support)
+
+    def enter(work: _Work, i: Array) -> tuple[_Work, Array]:
+        rows, clock, score = work.rows, held.clock + i, arrivals.score[i]
+        entered = jax.tree.map(lambda x: x[-number:], rows)
+        slot = work.home[arrivals.same[i]]
+        writer = jnp.where(entered.slot == slot, work.writer, -1).max()
+        known = (slot >= 0) & ((writer < 0) | (arrivals.key[writer] == arrivals.key[i]).all())
+        full = work.size >= k
+
+        supports = support(jnp.maximum(rows.rank, 1), rows.score, rows.stamp, clock, work.stale.to_float())
+        supports = jnp.where(rows.slot >= 0, supports, jnp.inf)
+        least = supports.min()
+        weakest = jnp.argmax(jnp.where(supports == least, rows.rank, 0))
+        # No level that was not picked has as little, or only one that is ranked higher.
+        sure = (least < bound) | ((least == bound) & (rows.rank[weakest] > reach))
+
+        target = jnp.where(known, slot, jnp.where(full, rows.slot[weakest], work.size))
+        there = rows.slot == target
+        at = jnp.where(there.any(), jnp.argmax(there), rows.slot.shape[0] - number + i)
+        occupied = known | full
+        old_score = jnp.where(there.any(), rows.score[at], held.score[target])
+        old_stamp = jnp.where(there.any(), rows.stamp[at], held.stamp[target])
+        kept = known | ~full | (old_score < score)
+        leaves = kept & occupied
+
+        # A slot that enters again keeps its row; one that was picked gets the row of this level.
+        place = at - (rows.slot.shape[0] - number)
+        again = place >= 0
+        place = jnp.where(again, place, i)
+        old_best = jnp.where(again & there.any(), work.best[place], held.best[target])
+        rank = rows.rank + (kept & ahead(score, target, rows.score, rows.slot))
+        rank = rank - (leaves & ahead(old_score, target, rows.score, rows.slot))
+
+        def put(array: Array, value: Array, at: Array) -> Array:
+            return array.at[at].set(jnp.where(kept, value, array[at]))
+
+        row = rows.slot.shape[0] - number + place
+        work = _Work(
+            rows=_Rows(
+                slot=put(jnp.where(kept & there, -1, rows.slot), target, row),
+                score=put(rows.score, score, row),
+                stamp=put(rows.stamp, clock + 1, row),
+                rank=put(rank, _rank(held, entered, score, target), row),
+            ),
+            best=put(work.best, jnp.where(known, jnp.maximum(old_best, arrivals.best[i]), arrivals.best[i]), place),
+            writer=put(work.writer, jnp.where(known, writer, i), place),
+            home=work.home.at[arrivals.same[i]].set(jnp.where(kept, target, -1)),
+            size=work.size + (kept & ~occupied),
+            # Everybody grows older by one, and who is played is new.
+            stale=work.stale.plus(work.size.astype(jnp.uint32)).minus(
+                jnp.where(leaves, clock + 1 - old_stamp, 0).astype(jnp.uint32)
+            ),
+            enough=work.enough & (known | ~full | sure),
+        )
+        return work, jnp.where(kept, target, -1)
+
+    nobody = jnp.full(number, -1, jnp.int32)
+    none = _Rows(nobody, jnp.zeros(number), nobody, nobody)
+    start = _Work(
+        rows=jax.tree.map(lambda a, b: jnp.concatenate([a, b]), picked, none),
+        best=jnp.zeros(number),
+        writer=nobody,
+        home=arrivals.slot,
+        size=held.size,
+        stale=held.staleness,
+        enough=jnp.array(True),
+    )
+    work, placed = jax.lax.scan(enter, start, jnp.arange(number, dtype=jnp.int32))
+
+    entered = jax.tree.map(lambda x: x[-number:], work.rows)
+    to = jnp.where(entered.slot >= 0, entered.slot, k)
+    new = jnp.where(entered.slot >= 0, entered.rank - 1, 2 * k)
+    after = Held(
+        score=held.score.at[to].set(entered.score, mode="drop"),
+        best=held.best.at[to].set(work.best, mode="drop"),
+        stamp=held.stamp.at[to].set(entered.stamp, mode="drop"),
+        order=move(held.order, entered.slot, _places(held, entered.slot), new),
+        size=work.size,
+        clock=held.clock + number,
+    )
+    wrote = jnp.zeros(number, bool).at[jnp.where(work.writer >= 0, work.writer, number)].set(True, mode="drop")
+    return Outcome(after, placed, wrote), work.enough
+
+
+def _pick(held: Held, number: int, support: Support) -> tuple[_Rows, Float[Array, ""], Int[Array, ""]]:
+    """Levels that may come to have the least support, what that of all others cannot fall below, and the rank that
+    those cannot pass.
+
+    While ``number`` levels enter, a rank grows by ``number`` at most, nobody gets younger who is not played, and the
+    total staleness grows by all levels at every step. That gives each level a least support.
+    """
+    k, place = held.capacity, jnp.arange(held.capacity)
+    most_stale = held.staleness.plus_all(jnp.full(number, k, jnp.uint32)).to_float()
+    score, stamp = held.score[held.order], held.stamp[held.order]
+    least = support(np.minimum(np.arange(k) + 1 + number, k), score, stamp, held.clock, most_stale)
+    least = jnp.where(place < held.size, least, jnp.inf)
+
+    blocks, chosen = -(-k // _BLOCK), _BLOCKS_EACH * number
+    least = jnp.pad(least, (0, -k % _BLOCK), constant_values=jnp.inf).reshape(blocks, _BLOCK).min(axis=1)
+    # Of equals the worst-ranked leaves: the last block is always picked, and later ones before earlier ones.
+    lowest, block = jax.lax.top_k(-least.at[-1].set(-jnp.inf)[::-1], chosen + 1)
+    block, bound = blocks - 1 - block[:chosen], -lowest[chosen]
+    others = jnp.ones(blocks, bool).at[block].set(False)
+    reach = jnp.where(others, jnp.arange(1, blocks + 1), 0).max() * _BLOCK + number
+
+    place = (block[:, None] * _BLOCK + jnp.arange(_BLOCK)).reshape(-1)
+    slot = held.order[jnp.minimum(place, k - 1)]
+    filled = place < held.size
+    rows = _Rows(jnp.where(filled, slot, -1), held.score[slot], held.stamp[slot], (place + 1).astype(jnp.int32))
+    return rows, bound, reach
+
+
+def _rank(held: Held, entered: _Rows, score: Array, slot: Array) -> Int[Array, ""]:
+    """The rank that a slot gets with a score, among all others as they are now."""
+    was = jnp.append(jnp.where(entered.slot == slot, -1, entered.slot), slot)
+    gone = (was >= 0) & (was < held.size) & ahead(held.score[jnp.maximum(was, 0)], was, score, slot)
+    come = (entered.slot >= 0) & (entered.slot != slot) & ahead(entered.score, entered.slot, score, slot)
+    before = number_ahead(held.order, held.score, held.size, score, slot)
+    return 1 + before + come.sum(dtype=jnp.int32) - gone.sum(dtype=jnp.int32)
+
+
+def _places(held: Held, slots: Int[Array, " B"]) -> Int[Array, " B"]:
+    """Where slots were in the order; a slot of -1 is far behind its end."""
+    slot = jnp.maximum(slots, 0)
+    filled = number_ahead(held.order, held.score, held.size, held.score[slot], slot)
+    return jnp.where(slots < 0, 2 * held.capacity, jnp.where(slot < held.size, filled, slot))
+
+
+def enter(held: Held, arrivals: Arrivals, support: Support, few: bool) -> Outcome:
+    """Whichever way is faster; ``few`` says whether looking at few slots is."""
+    if not few:
+        return enter_plainly(held, arrivals, support)
+
+    def anew(_: Any) -> tuple[Outcome, Array]:
+        return enter_plainly(held, arrivals, support), jnp.array(True)
+
+    # A loop of one turn and not a conditional: under vmap it is skipped when nobody needs it.
+    return jax.lax.while_loop(lambda found: ~found[1], anew, enter_among_few(held, arrivals, support))[0]
