@@ -110,15 +110,15 @@ def train(settings: Settings, path: Path | str, progress: Progress | None = None
     return _train([RunDirectory(Path(path))], [settings], progress or Silent())[0]
 
 
-def resume(path: Path | str, progress: Progress | None = None, devices: int = 0) -> Run:
+def resume(path: Path | str, progress: Progress | None = None, devices: int | None = None) -> Run:
     """Go on with a run that was stopped. The result is that of a run that was never stopped, bit for bit.
 
-    ``devices`` other than the run's own (0) give the same run up to rounding.
+    Another number of ``devices`` than the run's own, which is the default, gives the same run up to rounding.
     """
     directory = RunDirectory.open(path)
     require_alone(path)
     settings = directory.settings()
-    if devices:
+    if devices is not None:
         settings = replace(settings, train=replace(settings.train, devices=devices))
     _check(settings)
     return _train([directory], [settings], progress or Silent())[0]
