@@ -39,7 +39,7 @@ lint: setup ## check style, format and types
 test: lint ## lint, then run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-bench: setup ## measure steps per second beside minimax-lib
+bench: setup ## measure speed beside minimax-lib, jaxued and plain flax
 	$(BIN)/python benchmarks/run.py
 
 clean: ## remove everything that make has made

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tutelage import LevelBuffer
+from tutelage.curricula import entering
 from tutelage.curricula.buffer import BufferState, Entries, hash_levels, ordered
 
 BATCH, TURNS = 32, 20
@@ -65,9 +66,11 @@ def measure(capacity: int) -> dict[str, float]:
     that were drawn, and as many new ones), and `both`, which is `sample` and the slower of the two.
 
     By rank, with a temperature and a staleness of 0.3. Entering includes looking for equal levels and the best returns.
+    First a batch is entered in both ways that there are: it has to give the same.
     """
     buffer, rng = LevelBuffer(capacity, "rank", 0.3, 0.3), np.random.default_rng(0)
     state = full(buffer, rng)
+    compare(buffer, state, rng)
 
     @jax.jit
     def sample(key: Any, state: BufferState) -> Any:
@@ -98,6 +101,19 @@ def measure(capacity: int) -> dict[str, float]:
     fastest = {name: min(figures[1:]) for name, figures in times.items()}
     fastest["both"] = fastest["sample"] + max(fastest["replay"], fastest["new"])
     return {name: round(figure, 2) for name, figure in fastest.items()}
+
+
+def compare(buffer: LevelBuffer, state: BufferState, rng: np.random.Generator) -> None:
+    """Enter half new and half drawn levels with a look at all slots for each, and as the buffer does."""
+    slots = np.where(np.arange(BATCH) < BATCH // 2, -1, rng.permutation(buffer.capacity)[:BATCH]).astype(np.int32)
+    keys = jnp.array(rng.integers(0, 2**32, (BATCH, 2), np.uint32))
+    score = jnp.array(rng.random(BATCH), jnp.float32)
+    arrivals = entering.Arrivals(score, score, jnp.array(slots), jnp.arange(BATCH), keys)
+    held = entering.Held(state.score, state.best, state.stamp, state.order, state.size, state.clock)
+    ways = [
+        jax.jit(lambda h, few=few: entering.enter(h, arrivals, buffer._support, few))(held) for few in (False, True)
+    ]
+    jax.tree.map(np.testing.assert_array_equal, *ways)
 
 
 def measure_peer(python: str, capacity: int) -> dict[str, float]:

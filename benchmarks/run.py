@@ -1,8 +1,9 @@
-"""Measure training speed beside minimax-lib: the same maze, batch, network and buffer, on this machine.
+"""Measure speed beside minimax-lib, jaxued and plain flax: the same maze, batch, network and buffer, on this machine.
 
-First one PPO update beside a plain flax one (`update.py`), and the maze alone (`environment.py`). Then the two
-libraries take turns, each in a process of its own (ours, minimax, ours, minimax, ...), so that whatever else the
-machine does hits both. Compiling, filling the level buffer and two updates of warm-up come before the clock starts.
+First one PPO update beside a plain flax one (`update.py`), the maze alone (`environment.py`), and the level buffer
+beside jaxued's level sampler (`buffer.py`). Then training steps beside minimax-lib: the two libraries take turns, each
+in a process of its own (ours, minimax, ours, minimax, ...), so that whatever else the machine does hits both.
+Compiling, filling the level buffer and two updates of warm-up come before the clock starts.
 
 Whether a batch is learned from is a coin toss in these methods, and a batch that is costs several times one that is
 not, so the plain rate of a short run depends on its luck. The table therefore gives both the plain rate (median
@@ -26,8 +27,6 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-PEER_VENV = HERE / ".venv-minimax"
-PEER_PINS = HERE / "peers" / "minimax-requirements.txt"
 RESULTS = HERE / "results.json"
 STEPS_PER_ROLLOUT = 32 * 256
 # Expected PPO updates a rollout. An ACCEL replay (probability 0.8) is learned from and followed by a rollout of edits.
@@ -37,19 +36,20 @@ PEER_METHODS = ("robust_plr", "accel")
 Interval = dict[str, float]
 
 
-def peer_python() -> Path:
-    """The interpreter of minimax-lib's own environment, which is created (or renewed) where its pins are not met."""
-    python, stamp = PEER_VENV / "bin" / "python", PEER_VENV / "pins.txt"
-    if not stamp.exists() or stamp.read_text() != PEER_PINS.read_text():
-        print(f"Installing minimax-lib into {PEER_VENV.relative_to(HERE.parent)} (once) ...", flush=True)
+def peer_python(name: str) -> Path:
+    """The interpreter of a peer's own environment, which is created (or renewed) where its pins are not met."""
+    venv, pins = HERE / f".venv-{name}", HERE / "peers" / f"{name}-requirements.txt"
+    python, stamp = venv / "bin" / "python", venv / "pins.txt"
+    if not stamp.exists() or stamp.read_text() != pins.read_text():
+        print(f"Installing {name} into {venv.relative_to(HERE.parent)} (once) ...", flush=True)
         base = sys.executable if sys.version_info[:2] == (3, 11) else shutil.which("python3.11")
         if base is None:
-            raise SystemExit("minimax-lib's dependencies install on Python 3.11 only: put python3.11 on the PATH.")
-        subprocess.run([base, "-m", "venv", "--clear", PEER_VENV], check=True)
+            raise SystemExit(f"{name}'s dependencies install on Python 3.11 only: put python3.11 on the PATH.")
+        subprocess.run([base, "-m", "venv", "--clear", venv], check=True)
         # --no-deps: the pins are complete, and the library's own ranges admit versions that it fails with.
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*pip, "-r", PEER_PINS], check=True)
-        shutil.copyfile(PEER_PINS, stamp)
+        subprocess.run([*pip, "-r", pins], check=True)
+        shutil.copyfile(pins, stamp)
     return python
 
 
@@ -81,18 +81,20 @@ def summarise(method: str, intervals: list[Interval]) -> dict[str, float]:
     }
 
 
-def machine(peer: Path) -> dict[str, str]:
+def machine(peers: dict[str, Path]) -> dict[str, str]:
     """What the figures were measured on."""
-    code = "import importlib.metadata as m; print(m.version('minimax-lib'), m.version('jax'))"
-    peer_versions = subprocess.run([peer, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+
+    def versions(name: str) -> str:
+        code = f"import importlib.metadata as m; print(m.version('{name}'), 'on jax', m.version('jax'))"
+        return subprocess.run([peers[name], "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "cores": str(os.cpu_count()),
         "load average": " ".join(f"{load:.2f}" for load in os.getloadavg()),
         "python": platform.python_version(),
         "tutelage": f"{importlib.metadata.version('tutelage')} on jax {importlib.metadata.version('jax')}",
-        "minimax-lib": f"{peer_versions[0]} on jax {peer_versions[1]}",
-    }
+    } | {name: versions(name) for name in peers}
 
 
 def main() -> None:
@@ -102,13 +104,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="turns that each library gets")
     options = parser.parse_args()
 
-    peer = peer_python()
-    facts = machine(peer)
+    peers = {"minimax-lib": peer_python("minimax"), "jaxued": peer_python("jaxued")}
+    facts = machine(peers)
     print("one update, ours and a plain flax one in turns ...", flush=True)
     update = measure(sys.executable, HERE / "update.py", str(2 * options.seconds))
     print("the maze alone ...", flush=True)
     environment = measure(sys.executable, HERE / "environment.py")
-    sides = {"tutelage": (sys.executable, HERE / "ours.py"), "minimax-lib": (peer, HERE / "peers" / "minimax.py")}
+    print("the level buffer, ours and jaxued's in turns ...", flush=True)
+    buffer = measure(sys.executable, HERE / "buffer.py", "--peer", str(peers["jaxued"]))
+    sides = {
+        "tutelage": (sys.executable, HERE / "ours.py"),
+        "minimax-lib": (peers["minimax-lib"], HERE / "peers" / "minimax.py"),
+    }
     measured: dict[str, dict[str, list[Interval]]] = {}
     for method in options.methods:
         playing = [side for side in sides if side == "tutelage" or method in PEER_METHODS]
@@ -126,6 +133,7 @@ def main() -> None:
         "summary": summaries,
         "update": update,
         "environment": environment,
+        "buffer": buffer,
         "intervals": measured,
     }
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
@@ -138,6 +146,11 @@ def main() -> None:
     for entry in environment:
         name = f"{entry['size']}x{entry['size']} maze, {entry['levels']} levels"
         print(f"{name}: {entry['steps_per_second']:,.0f} steps/s with random actions")
+    print()
+    for capacity, ours in buffer["tutelage"].items():
+        theirs = buffer["jaxued"][capacity]
+        each = f"{ours['sample']:.1f} + {ours['new']:.1f} ms, jaxued {theirs['sample']:.1f} + {theirs['new']:.1f} ms"
+        print(f"buffer of {int(capacity):,}, drawing + entering 32: {each}, ratio {theirs['both'] / ours['both']:.0f}")
     print()
     print(f"{'method':<12}{'library':<13}{'steps/s':>9}{'range':>17}{'updates/rollout':>17}{'at expected':>13}")
     for method, by_side in summaries.items():
