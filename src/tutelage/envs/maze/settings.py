@@ -53,18 +53,20 @@ class MazeSettings:
 
 # --- presets
 
-_ITERATION = 32 * 256
-"""Environment steps of one iteration of the thesis: 32 levels for 256 steps."""
+
+def _steps(method: str, updates: int, batch: int) -> int:
+    """Environment steps for so many student updates on batches of so many steps, as in chapter 5's comparison."""
+    played = {"robust-plr": 2.0, "accel": 2.25}.get(method, 1.0)
+    return int(played * updates * batch)
 
 
 def _thesis_accel(method: str) -> Settings:
     """Chapter 5: 0 to 60 blocks, 20,000 student updates (Tables B.3 and B.4)."""
-    updates = 20_000 * _ITERATION
-    steps = {"robust-plr": 2 * updates, "accel": int(2.25 * updates)}.get(method, updates)
     replay = ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3)
     env = MazeSettings(blocks=60, block_count="uniform")
     chosen = curriculum(method, replay, TeacherSettings())
-    return Settings("maze", method, env, NetworkSettings(), PPOSettings(), chosen, TrainSettings(steps=steps))
+    train = TrainSettings(steps=_steps(method, 20_000, 32 * 256))
+    return Settings("maze", method, env, NetworkSettings(), PPOSettings(), chosen, train)
 
 
 def _thesis_dcd(method: str) -> Settings:
@@ -109,7 +111,9 @@ def _fast(method: str) -> Settings:
         network=NetworkSettings(width=64),
         ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005),
         curriculum=chosen,
-        train=TrainSettings(steps=300_000_000, levels=256, rollout=256, evaluate_every=50, checkpoint_every=50),
+        train=TrainSettings(
+            steps=_steps(method, 1750, 256 * 256), levels=256, rollout=256, evaluate_every=50, checkpoint_every=50
+        ),
     )
 
 
