@@ -141,8 +141,8 @@ class LevelBuffer:
         size: Array | None = None,
     ) -> Float[Array, " n"]:
         """The replay probability of levels of a buffer that holds ``size`` levels; without a size, of a full one."""
-        size = jnp.int32(self.capacity) if size is None else size
-        filled = rank <= size
+        number = jnp.int32(self.capacity) if size is None else size
+        filled = jnp.asarray(rank) <= number
         if self.prioritisation == "proportional":
             weight = self._proportional(score, filled)
             total = sums(weight)[-1][0]
@@ -150,10 +150,10 @@ class LevelBuffer:
             # Ranks that are known now are looked up now: XLA would take seconds for a million of them.
             table = self._rank_table if isinstance(rank, np.ndarray) else jnp.asarray(self._rank_table)
             weight = table[rank - 1]
-            total = jnp.asarray(self._rank_totals)[jnp.maximum(size - 1, 0)]
+            total = jnp.asarray(self._rank_totals)[jnp.maximum(number - 1, 0)]
         by_score = weight * (jnp.float32(1 - self.staleness) / jnp.maximum(total, 1e-30))
         stale = jnp.where(staleness > 0, (clock - stamp).astype(jnp.float32), 1.0)
-        by_stale = stale * (jnp.float32(self.staleness) / jnp.where(staleness > 0, staleness, jnp.maximum(size, 1)))
+        by_stale = stale * (jnp.float32(self.staleness) / jnp.where(staleness > 0, staleness, jnp.maximum(number, 1)))
         # The maxima change nothing, but keep a compiler from joining a product and the sum, here and not elsewhere: the
         # same level must get the same bits wherever its support is computed.
         return jnp.where(filled, jnp.maximum(by_score, 0.0) + jnp.maximum(by_stale, 0.0), 0.0)
