@@ -132,6 +132,7 @@ def test_a_product_of_patches_is_a_convolution(size: int) -> None:
 
     np.testing.assert_allclose(layer.apply(params, image), convolution(params, image), atol=1e-5)
     ours, theirs = (
-        jax.grad(lambda *a, f=f: jnp.sin(f(*a)).sum(), argnums=(0, 1))(params, image) for f in (layer.apply, convolution)
+        jax.grad(lambda *a, f=f: jnp.sin(f(*a)).sum(), argnums=(0, 1))(params, image)
+        for f in (layer.apply, convolution)
     )
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-3), ours, theirs)
