@@ -151,7 +151,7 @@ REPLAY = {
     "schedule": "proportional",
     "min_fill": 1.0,
     "score": "entropy",
-    "prioritisation": "greedy",
+    "prioritisation": "uniform",
     "temperature": 5.0,
     "staleness": 1.0,
     "duplicates": True,
