@@ -17,6 +17,7 @@ from tutelage.rl.networks import CORES, ActorCritic
 from tutelage.rl.ppo import Student
 from tutelage.settings import AccelSettings, EvolveSettings, NetworkSettings, PLRSettings, PPOSettings, ReplaySettings
 from tutelage.trainer import Trainer, TrainState, compiled
+from tutelage.types import Proposal
 
 PPO = PPOSettings(epochs=2, learning_rate=0.01, anneal=True)
 REPLAY = ReplaySettings(capacity=8, min_fill=0.5, rate=0.7)
@@ -118,6 +119,24 @@ def test_trap_23_levels_are_described_whatever_their_source(run, start):
         assert np.isfinite(metrics["level/goal"]).all()
         sources |= set(metrics["source"].tolist())
     assert sources == {0, 1, 2}
+
+
+def test_a_batch_is_described_by_its_solved_levels_its_regret_and_its_actions(trainer, toy, outcome):
+    """Returns of the four levels are goal % 7 / 7 - 0.4; those above 0 are solved."""
+    goals = np.array([[1, 3, 5, 6]], np.int32)
+    levels = jax.eval_shape(toy.space.sample, jax.random.key(0))._replace(goal=goals, limit=np.full_like(goals, 4))
+    slots = np.full_like(goals, -1)
+    proposal = Proposal(levels, slots, np.int32(0), np.bool_(True), slots, slots, slots)
+    rollout = outcome(levels)._replace(action=np.array([[[0, 0, 1, 1], [0, 1, 1, 0]]]))
+    describe = jax.jit(replace(trainer, optimum=lambda level: level.goal / 7.0)._describe)
+    metrics = describe(proposal, rollout)
+    assert metrics["solved"] == 0.75
+    assert metrics["solved-level/goal"] == pytest.approx((3 + 5 + 6) / 3)
+    assert metrics["regret"] == pytest.approx(0.4)
+    assert metrics["action-complexity"] == 2.0, "two actions, of which no two make a word yet"
+    none = describe(proposal, rollout._replace(reward=rollout.reward - 1))
+    assert np.isnan(none["solved-level/goal"]), "there is no mean of nothing"
+    assert np.isfinite(none["level/goal"])
 
 
 def equations(jaxpr: Any, inside: tuple[Any, ...] = ()) -> Any:

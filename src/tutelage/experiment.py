@@ -46,4 +46,5 @@ def build(settings: Settings) -> Trainer:
         rollout=train.rollout,
         iterations=math.ceil(train.steps / per_iteration),
         success=room.success,
+        optimum=room.optimum,
     )

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
+from .complexity import lzw
 from .curricula.base import Curriculum, only_if
 from .devices import Devices
 from .envs.base import Environment, LevelSpace, observation_spec
@@ -20,7 +21,7 @@ from .scores import episodes
 from .seeds import over_seeds
 from .settings import OWN
 from .students import over_students
-from .types import Metrics, Proposal, Rollout
+from .types import Level, Metrics, Proposal, Rollout
 
 
 class TrainState(NamedTuple):
@@ -49,6 +50,8 @@ class Trainer:
     iterations: int
     """Length of the whole run; schedules end with it."""
     success: float = 0.0
+    optimum: Callable[[Level], Array] | None = None
+    """The highest return possible on a level, where it can be computed."""
 
     @property
     def devices(self) -> Devices:
@@ -112,19 +115,27 @@ class Trainer:
     def _describe(self, proposal: Proposal, rollout: Rollout) -> Metrics:
         view = episodes(rollout)
         levels = jax.vmap(jax.vmap(self.space.metrics))(proposal.levels)
+        success = view.success_rate(self.success)
+        solved = success > 0
+        codes = jax.vmap(jax.vmap(lambda actions: lzw(actions, self.env.action_space.n), in_axes=1))(rollout.action)
         metrics = {
             "source": proposal.source,
             "learned": proposal.learn,
             "return": view.returns.mean(),
-            "solved": view.success_rate(self.success).mean(),
+            "solved": success.mean(),
             "episodes": view.number.sum(),
             "generation": proposal.generations.mean(),
+            "action-complexity": codes.mean(),
         }
         metrics |= {f"level/{name}": value.mean() for name, value in levels.items()}
+        # Not defined, and so NaN, where no level was solved.
+        metrics |= {f"solved-level/{name}": (value * solved).sum() / solved.sum() for name, value in levels.items()}
+        if self.optimum is not None:
+            metrics["regret"] = (jax.vmap(jax.vmap(self.optimum))(proposal.levels) - view.returns).mean()
         if self.students > 1:
             for i in range(self.students):
                 metrics[f"student-{i}/return"] = view.returns[i].mean()
-                metrics[f"student-{i}/solved"] = view.success_rate(self.success)[i].mean()
+                metrics[f"student-{i}/solved"] = success[i].mean()
         return metrics
 
 

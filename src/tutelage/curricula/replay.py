@@ -117,6 +117,8 @@ class Replay:
 
         base, metrics = only_if(proposal.source == GENERATED, tell, state.base)
         metrics = metrics | self._metrics(buffer) | {"score": scores.mean(), "kept": (placed >= 0).mean()}
+        # The share of the buffer that levels took which it did not hold before.
+        metrics["buffer/turnover"] = ((placed >= 0) & (slots < 0)).sum() / (self.students * self.buffer.capacity)
         return ReplayState(base, buffer), Info(scores, episodes(rollout).returns, metrics)
 
     def _recall(self, buffer: BufferState, levels: Any, slots: Array, played: Array) -> tuple[Array, Array]:
@@ -134,10 +136,21 @@ class Replay:
         def mean(x: Array) -> Array:
             return jnp.where(filled, x, 0).sum() / number
 
+        def at(share: float) -> Array:
+            """The score that so large a share of the levels does not exceed; their order is known."""
+            place = jnp.round((1 - share) * jnp.maximum(buffer.size - 1, 0)).astype(jnp.int32)
+            slot = jnp.take_along_axis(buffer.order, place[:, None], axis=1)
+            return jnp.take_along_axis(buffer.score, slot, axis=1).mean()
+
+        age = buffer.clock[:, None] - buffer.stamp
         return {
             "buffer/fill": buffer.size.mean() / self.buffer.capacity,
             "buffer/score": mean(buffer.score),
-            "buffer/staleness": mean(buffer.clock[:, None] - buffer.stamp),
+            "buffer/score-10%": at(0.1),
+            "buffer/score-50%": at(0.5),
+            "buffer/score-90%": at(0.9),
+            "buffer/staleness": mean(age),
+            "buffer/oldest": jnp.where(filled, age, 0).max(),
             "buffer/generation": mean(buffer.generation),
         }
 

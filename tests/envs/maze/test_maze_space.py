@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +15,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tutelage.envs.base import LevelSpace
+from tutelage.envs.maze.env import FORWARD, LEFT, RIGHT, STEPS
 from tutelage.envs.maze.level import MazeLevel, check, from_ascii
-from tutelage.envs.maze.space import EmptyMazes, MazeSpace, SolvableMazes, edit, random_free_cell, shortest_path
+from tutelage.envs.maze.room import build
+from tutelage.envs.maze.settings import MazeSettings
+from tutelage.envs.maze.space import (
+    EmptyMazes,
+    MazeSpace,
+    SolvableMazes,
+    edit,
+    fewest_actions,
+    random_free_cell,
+    shortest_path,
+)
 from tutelage.errors import UserError
 
 seeds = st.integers(0, 2**31 - 1)
@@ -197,10 +209,61 @@ paths = jax.jit(jax.vmap(shortest_path))
 measures = jax.jit(jax.vmap(MazeSpace().metrics))
 
 
+def actions_by_search(level: MazeLevel) -> list[int] | None:
+    """The fewest actions to the goal, turns included, by a search that plays the rules in Python."""
+    height, width = level.walls.shape
+    begin = (int(level.start[0]), int(level.start[1]), int(level.direction))
+    ways: dict[tuple[int, int, int], list[int]] = {begin: []}
+    queue = [begin]
+    for x, y, facing in queue:
+        way = ways[x, y, facing]
+        if (x, y) == (int(level.goal[0]), int(level.goal[1])):
+            return way
+        ahead = (x + STEPS[facing][0], y + STEPS[facing][1])
+        inside = 0 <= ahead[0] < width and 0 <= ahead[1] < height and not level.walls[ahead[1], ahead[0]]
+        reachable = [((x, y, (facing - 1) % 4), LEFT), ((x, y, (facing + 1) % 4), RIGHT)]
+        for state, action in reachable + ([((*map(int, ahead), facing), FORWARD)] if inside else []):
+            if state not in ways:
+                ways[state] = [*way, action]
+                queue.append(state)
+    return None
+
+
+actions = jax.jit(jax.vmap(fewest_actions))
+
+
+@settings(deadline=None, max_examples=6)
+@given(seeds, st.sampled_from([MazeSpace(13, 100, "fixed"), MazeSpace(34, 450, "fixed")]))
+def test_fewest_actions_are_those_of_a_plain_search(seed: int, space: MazeSpace) -> None:
+    levels = draw("sample", space, seed, count=8)
+    searched = [actions_by_search(level) for level in each(levels)]
+    assert actions(levels).tolist() == [-1 if way is None else len(way) for way in searched]
+
+
+@pytest.mark.parametrize("reward", ["minigrid", "appendix"])
+@pytest.mark.parametrize("limit", [20, 250])
+def test_the_optimum_is_what_the_shortest_way_earns(reward: Any, limit: int) -> None:
+    """Played in the environment: no more is possible, and nothing where the way is too long or there is none."""
+    room = build(MazeSettings(size=7, blocks=24, block_count="fixed", max_steps=limit, reward=reward))
+    levels = draw("sample", room.space, 3, count=24)
+    best, step = jax.jit(jax.vmap(room.optimum))(levels), jax.jit(room.env.step)
+    ways = [actions_by_search(level) for level in each(levels)]
+    assert any(way is None for way in ways)
+    assert any(way is not None and len(way) > 20 for way in ways) or limit > 20
+    for level, way, optimum in zip(each(levels), ways, best, strict=True):
+        earned, state = 0.0, room.env.reset(jax.random.key(0), level)[0]
+        for action in (way or [])[:limit]:
+            state, timestep = step(jax.random.key(0), state, jnp.int32(action))
+            earned += float(timestep.reward)
+        assert float(optimum) == pytest.approx(earned)
+
+
 @pytest.mark.parametrize("width", [31, 32, 33])
 def test_shortest_path_at_the_width_of_a_word(width: int) -> None:
     level = from_ascii("\n".join(["#" * (width + 2), "#>" + "." * (width - 2) + "G#", "#" * (width + 2)]))
     assert int(shortest_path(level)) == width - 1
+    assert int(fewest_actions(level)) == width - 1
+    assert int(fewest_actions(level._replace(direction=jnp.int32(2)))) == width + 1
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,11 @@ class Maze:
         del key
         return play(self.view, self.reward, self.max_steps, self.see_through_walls, state, action)
 
+    def payment(self, steps: Int[Array, ""]) -> Float[Array, ""]:
+        """The return of an episode that reaches the goal at some step; a negative one means never."""
+        in_time = (steps >= 0) & (steps <= self.max_steps)
+        return jnp.where(in_time, _payment(self.reward, steps, self.max_steps), 0.0)
+
 
 @dataclass(frozen=True)
 class HeldOutMaze:

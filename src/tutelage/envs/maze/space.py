@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,8 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray
 from ...errors import require
 from ...types import Metrics
 from .level import MazeLevel, cell_mask
+
+_Shift = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -167,33 +170,58 @@ def solvable(level: MazeLevel) -> Bool[Array, ""]:
 
 
 def shortest_path(level: MazeLevel) -> Int[Array, ""]:
-    """Moves from cell to cell between start and goal, -1 where there is no way. Turns are not counted.
+    """Moves from cell to cell between start and goal, -1 where there is no way. Turns are not counted."""
+    free, start, goal, sideways = _words(level)
 
-    A flood of bits: a row is one word where it fits, so a batch of small mazes takes a few vector operations a move.
+    def spread(reached: Array) -> Array:
+        left, right = sideways
+        return reached | left(reached) | right(reached) | _shift(reached, 1, 0) | _shift(reached, -1, 0)
+
+    return _flood(free, start, goal, spread)
+
+
+def fewest_actions(level: MazeLevel) -> Int[Array, ""]:
+    """Actions of an agent that knows the maze, turns included, -1 where there is no way."""
+    free, start, goal, (left, right) = _words(level)
+    facing = jnp.arange(4) == level.direction
+    start = jnp.where(facing[:, None, None] if start.ndim == 2 else facing[:, None], start, jnp.zeros_like(start))
+
+    def spread(reached: Array) -> Array:
+        # One picture for each direction: turning goes from one to the next, walking stays in its own.
+        ahead = (right(reached[0]), _shift(reached[1], 1, 0), left(reached[2]), _shift(reached[3], -1, 0))
+        return reached | jnp.roll(reached, 1, axis=0) | jnp.roll(reached, -1, axis=0) | jnp.stack(ahead)
+
+    return _flood(free, start, goal, spread)
+
+
+def _words(level: MazeLevel) -> tuple[Array, Array, Array, tuple[_Shift, _Shift]]:
+    """Free cells, start and goal as bits, and how to shift them to the left and to the right.
+
+    A row is one word where it fits, so a batch of small mazes takes a few vector operations a move.
     """
     free = ~jnp.asarray(level.walls)
-    start, goal = cell_mask(free.shape, level.start), cell_mask(free.shape, level.goal)
-    if free.shape[1] <= 32:
-        free, start, goal = (_pack(mask) for mask in (free, start, goal))
+    masks = (free, cell_mask(free.shape, level.start), cell_mask(free.shape, level.goal))
+    if free.shape[1] > 32:
+        return *masks, (lambda x: _shift(x, -1, 1), lambda x: _shift(x, 1, 1))
+    # The leftmost cell is the lowest bit.
+    free, start, goal = (_pack(mask) for mask in masks)
+    return free, start, goal, (lambda x: x >> 1, lambda x: x << 1)
 
-        def sideways(reached: Array) -> Array:
-            return reached << 1 | reached >> 1
-    else:
 
-        def sideways(reached: Array) -> Array:
-            return _shift(reached, 1, 1) | _shift(reached, -1, 1)
+def _flood(free: Array, start: Array, goal: Array, spread: _Shift) -> Int[Array, ""]:
+    """How often ``start`` has to spread over free cells to reach the goal, -1 if it never does."""
+
+    def there(reached: Array) -> Array:
+        return jnp.any((reached & goal).astype(bool))
 
     def flood(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        reached, moves, _ = carry
-        spread = (reached | sideways(reached) | _shift(reached, 1, 0) | _shift(reached, -1, 0)) & free
-        return spread, moves + 1, jnp.any(spread != reached)
+        reached, times, _ = carry
+        further = spread(reached) & free
+        return further, times + 1, jnp.any(further != reached)
 
-    def unfinished(carry: tuple[Array, Array, Array]) -> Array:
-        reached, _, grew = carry
-        return grew & ~jnp.any((reached & goal).astype(bool))
-
-    reached, moves, _ = lax.while_loop(unfinished, flood, (start, jnp.int32(0), jnp.bool_(True)))
-    return jnp.where(jnp.any((reached & goal).astype(bool)), moves, -1)
+    start_of_all = (start, jnp.int32(0), jnp.bool_(True))
+    reached, times, _ = lax.while_loop(lambda carry: carry[2] & ~there(carry[0]), flood, start_of_all)
+    return jnp.where(there(reached), times, -1)
 
 
 def _place(key: PRNGKeyArray, walls: Bool[Array, "H W"]) -> MazeLevel:
