@@ -13,7 +13,15 @@ import pytest
 
 from tutelage import UserError, build, override, preset
 from tutelage.algorithms import METHODS, Parts
-from tutelage.settings import AdversarySettings, PairedSettings, PPOSettings, RepairedSettings, TeacherSettings
+from tutelage.settings import (
+    AdversarySettings,
+    PairedSettings,
+    PLRSettings,
+    PPOSettings,
+    RepairedSettings,
+    ReplaySettings,
+    TeacherSettings,
+)
 from tutelage.types import GENERATED, REPLAYED
 
 TINY = {
@@ -185,8 +193,10 @@ def test_a_method_with_too_few_or_too_many_students_is_refused(objective, studen
         AdversarySettings(objective, students=students)
 
 
-def test_exact_regret_needs_an_environment_that_knows_it():
+def test_exact_regret_needs_an_environment_that_knows_it(toy):
+    """The toy does not; mazes do. For the objective, see test_objectives."""
+    replay = ReplaySettings(score="exact-regret")
     with pytest.raises(UserError, match="exact-regret needs an environment that knows its optimal returns"):
-        build(settings("paired", **{"adversary.objective": "exact-regret"}))
-    with pytest.raises(UserError, match="exact-regret needs an environment that knows its optimal returns"):
-        build(override(preset("maze", "plr"), {"replay.score": "exact-regret"}))
+        METHODS["plr"].build(PLRSettings(replay), Parts(toy, 4, PPOSettings()))
+    build(override(preset("maze", "plr"), {"replay.score": "exact-regret"}))
+    build(settings("paired", **{"adversary.objective": "exact-regret"}))
