@@ -98,7 +98,8 @@ class Comparison(NamedTuple):
         rows.append(self._row("mean of tasks", overall, [column.mean for column in self.published], stars))
         columns = ("task", *(standing.method.titled for standing in self.standings))
         columns += tuple(f"published {column.label} (n = {column.runs})" for column in self.published)
-        caption = f"{NAMES[self.measure].capitalize()} on {self.study.suite}{', mean ± standard error over seeds' if self._seeds_enough else ''}"
+        spread = ", mean ± standard error over seeds" if self._seeds_enough else ""
+        caption = f"{NAMES[self.measure].capitalize()} on {self.study.suite}{spread}"
         return Table(caption, columns, tuple(rows), last_apart=True)
 
     def _row(
@@ -184,7 +185,7 @@ class Comparison(NamedTuple):
 
 
 def best(figures: Sequence[Spread]) -> list[bool]:
-    """Which are within one standard error, the best one's, of the best mean. None where all are: it would say nothing."""
+    """Which are within one standard error, the best one's, of the best mean. None where all are: bold says nothing."""
     top = max(figures, key=lambda figure: figure.mean)
     near = [figure.mean >= top.mean - (top.error or 0.0) - 1e-12 for figure in figures]
     return [is_near and not all(near) for is_near in near]

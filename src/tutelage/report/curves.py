@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..types import SOURCES
 from .records import Measure, Method, Study
 
 MOST_POINTS = 100
@@ -78,22 +77,24 @@ def held_out(study: Study, measure: Measure) -> Panel:
 
 def complexity(study: Study) -> list[list[Panel]]:
     """What levels were like while training: a row for each figure, in it a panel for each source that has it."""
-    names = dict.fromkeys(
-        name.split("/", 1)[1]
-        for run in study.runs
-        for record in run.metrics
-        for name in record
-        if name.split("/", 1)[0] in SOURCES and ("/level/" in name or name.endswith("/solved"))
-    )
+    logged = dict.fromkeys(name for run in study.runs for record in run.metrics for name in record)
+    # Every source of levels that a record speaks of has a share in it.
+    sources = [name.removesuffix("/share") for name in logged if name.endswith("/share")]
+    split = [name.split("/", 1) for name in logged if "/" in name]
+    names = dict.fromkeys(rest for source, rest in split if source in sources and _worth_a_figure(rest))
     rows = []
     for name in sorted(names, key=lambda name: not name.startswith("level/")):
         short = name.removeprefix("level/")
         panels = [
             Panel(f"{source} levels", UNITS.get(short, short), _present(study, _metric(f"{source}/{name}")))
-            for source in SOURCES
+            for source in sources
         ]
         rows.append([panel for panel in panels if panel.curves])
     return [row for row in rows if row]
+
+
+def _worth_a_figure(name: str) -> bool:
+    return name.startswith("level/") or name == "solved"
 
 
 def _metric(name: str) -> Callable[[Method], Curve | None]:

@@ -1,4 +1,4 @@
-"""Charts as SVG text. A method has a colour, a dash and a marker, so that neither colour nor print is needed to tell it.
+"""Charts as SVG text. A method has a colour, a dash and a marker, so that it can be told without colours too.
 
 Colours are CSS variables, which the page sets for light and dark (``PALETTE``). The letters stay one size, because a
 chart is drawn about as wide as it is shown.

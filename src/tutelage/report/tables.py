@@ -46,14 +46,12 @@ def _marked(cell: Cell) -> str:
 
 def to_markdown(table: Table) -> str:
     lines = [list(table.columns), ["---"] * len(table.columns)]
-    lines += [
-        [f"**{_plain(cell.text)}**" if cell.bold else _plain(cell.text) for cell in cells] for cells in table.rows
-    ]
-    lines[0] = [_plain(name) for name in lines[0]]
+    lines += [[f"**{plain(cell.text)}**" if cell.bold else plain(cell.text) for cell in cells] for cells in table.rows]
+    lines[0] = [plain(name) for name in lines[0]]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that Markdown does not take for markup."""
     for sign in "\\`*_[]<>|":
         text = text.replace(sign, f"\\{sign}")
