@@ -381,7 +381,7 @@ def _report(arguments: list[str]) -> int:
     )
     parser.add_argument("--top", type=int, default=12, help="how many of a buffer's best levels to draw (default 12)")
     parser.add_argument(
-        "--no-pictures", action="store_true", help="draw no levels and no episodes, which takes seconds"
+        "--no-pictures", action="store_true", help="draw no levels and no episodes: quick, and without JAX"
     )
     options = parser.parse_args(arguments)
     if options.top < 1:

@@ -140,12 +140,12 @@ class Comparison(NamedTuple):
         """For some interval."""
         return any(standing.method.n > 1 for standing in self.standings)
 
-    def notes(self) -> tuple[str, ...]:
-        """What a reader has to know about the figures, in sentences."""
+    def notes(self, bold: str = "Bold") -> tuple[str, ...]:
+        """What a reader has to know about the figures, in sentences. ``bold`` is what bold figures look like."""
         notes = []
         several = len(self.standings) > 1
         if several:
-            notes.append("Bold (in brackets on a terminal): within one standard error of the best mean.")
+            notes.append(f"{bold}: within one standard error of the best mean.")
         if any(standing.p is not None for standing in self.standings):
             notes.append(
                 f"*: a higher mean of tasks than {self.reference.label}, p < {SIGNIFICANT} by Welch's t-test over "
@@ -179,7 +179,7 @@ class Comparison(NamedTuple):
             (
                 f"{self.table().caption}\n{to_text(self.table())}",
                 f"{self.summary().caption}\n{to_text(self.summary())}",
-                "\n".join(self.notes()),
+                "\n".join(self.notes(bold="In brackets")),
             )
         )
 

@@ -86,7 +86,7 @@ def complexity(study: Study) -> list[list[Panel]]:
     for name in sorted(names, key=lambda name: not name.startswith("level/")):
         short = name.removeprefix("level/")
         panels = [
-            Panel(f"{source} levels", UNITS.get(short, short), _present(study, _metric(f"{source}/{name}")))
+            Panel(f"{source} levels: {short}", UNITS.get(short, short), _present(study, _metric(f"{source}/{name}")))
             for source in sources
         ]
         rows.append([panel for panel in panels if panel.curves])

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import svg, tables
-from .comparison import NAMES, Comparison
+from .comparison import Comparison
 from .curves import Panel, complexity, held_out
 from .records import Study
 from .tables import Table, row
@@ -61,8 +61,9 @@ def to_markdown(content: Content) -> str:
     sections = [
         f"<!-- {MARK} {content.version}, {content.date} -->",
         f"# {tables.plain(content.title)}",
-        f"## {NAMES[compared.measure].capitalize()} on {tables.plain(content.study.suite)}",
+        f"## {tables.plain(compared.table().caption)}",
         tables.to_markdown(compared.table()),
+        f"## {tables.plain(compared.summary().caption)}",
         tables.to_markdown(compared.summary()),
         "\n".join(f"- {tables.plain(note)}" for note in compared.notes()),
         "## Runs",
@@ -78,7 +79,7 @@ def to_html(content: Content) -> str:
     """The whole page."""
     sections = [
         _section("Held-out performance", _performance(content)),
-        _section(f"{NAMES[content.comparison.measure].capitalize()} on {content.study.suite}", _tables(content)),
+        _section("Comparison" if len(content.study.methods) > 1 else "Task by task", _tables(content)),
         _section("Levels while training", _complexity(content.study)),
         *(_shown(label, show, content) for label, show in content.shows.items()),
         _section("Runs", tables.to_html(runs_table(content.study))),
@@ -135,7 +136,7 @@ def _performance(content: Content) -> str:
             legend = [(number, standing.method.titled) for number, standing in enumerate(standings)]
             title = f"{name} over all tasks, {level} interval"
             figures.append(_figure(title, svg.intervals(title, panel.unit, points), legend))
-    return f'<div class="grid">{"".join(figures)}</div>'
+    return f'<div class="grid few">{"".join(figures)}</div>'
 
 
 def _tables(content: Content) -> str:
@@ -168,7 +169,11 @@ def _shown(label: str, show: Show, content: Content) -> str:
         body += f"<h3>How one level came to be</h3><p>{escape(show.lineage.text)} What an edit changed is outlined.</p>"
         body += f'<div class="pictures lineage">{"".join(map(_picture, show.lineage.pictures))}</div>'
     if show.episodes:
-        body += f'<h3>The student on {escape(content.study.suite)}</h3><div class="pictures wide">'
+        body += f"<h3>The student on {escape(content.study.suite)}</h3>"
+        body += (
+            "<p>The shortest of a few solved episodes on each of the tasks it solves most often, and one it fails.</p>"
+        )
+        body += '<div class="pictures wide">'
         body += f"{''.join(map(_picture, show.episodes))}</div>"
     return _section(f"{label}: levels and episodes", body)
 
@@ -209,6 +214,7 @@ figure h3 { margin: 0 0 0.25rem; font-weight: 600; }
 .grid { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 350px), 1fr));
   margin-bottom: 1.5rem; }
 .grid > figure { max-width: 520px; }
+.grid.few { grid-template-columns: repeat(auto-fit, minmax(min(100%, 350px), 1fr)); }
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
 svg .grid { stroke: var(--rule); stroke-width: 1; }
@@ -221,16 +227,16 @@ figcaption b { color: var(--ink); }
 .legend li { display: flex; align-items: center; gap: 0.4rem; color: var(--ink); overflow-wrap: anywhere; }
 .swatch { width: 34px; height: 14px; flex: none; }
 .scroll { overflow-x: auto; margin-bottom: 1.5rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
+table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
 caption { text-align: left; font-weight: 600; padding-bottom: 0.4rem; }
 th, td { text-align: right; padding: 0.25rem 0.9rem 0.25rem 0; vertical-align: bottom; }
 td { white-space: nowrap; }
 th:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); font-weight: 500; }
 thead th { border-bottom: 1px solid var(--soft); font-weight: 600; }
-tbody tr { border-bottom: 1px solid var(--rule); }
-tr.apart { border-top: 1px solid var(--soft); }
+tbody th, tbody td { border-bottom: 1px solid var(--rule); }
+tr.apart th, tr.apart td { border-top: 1px solid var(--soft); }
 .notes { color: var(--soft); font-size: 0.85rem; padding-left: 1.1rem; max-width: 90ch; overflow-wrap: anywhere; }
-.pictures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(46%, 150px), 1fr)); }
+.pictures { display: grid; gap: 1rem; margin-bottom: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(46%, 150px), 1fr)); }
 .pictures.wide { grid-template-columns: repeat(auto-fill, minmax(min(100%, 280px), 1fr)); }
 .pictures > figure { max-width: 400px; }
 .pictures img { display: block; width: 100%; height: auto; border-radius: 4px; margin-bottom: 0.35rem; }

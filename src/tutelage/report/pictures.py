@@ -26,9 +26,9 @@ from .records import EvaluationRecord, RunRecord
 CANDIDATES = 100
 """So many of the best levels are looked at for the longest lineage."""
 ATTEMPTS = 5
-"""Episodes that are tried on a task to find one that is solved, or one that is not."""
-LONGEST = 160
-"""Steps of an episode that are shown at most: a longer one would make the page heavy."""
+"""Episodes that are played on a task, to show the shortest that is solved, or one that is not."""
+LONGEST, LONGEST_FAILURE = 400, 150
+"""Steps of an episode that are shown at most: more would make the page heavy. A failure is seen early."""
 CHANGED = (213, 94, 0)
 
 
@@ -116,7 +116,13 @@ def _drawn(run: Run, level: Level) -> Image.Image:
         path = Path(directory) / "level.png"
         run.room.gallery([level], [""], path)
         with Image.open(path) as image:
-            return image.convert("RGB")
+            return _trimmed(image.convert("RGB"))
+
+
+def _trimmed(image: Image.Image) -> Image.Image:
+    """Without the paper around it, which would be a white frame on a dark page."""
+    paper = Image.new("RGB", image.size, image.getpixel((0, 0)))
+    return image.crop(ImageChops.difference(image, paper).getbbox())
 
 
 def _png(image: Image.Image) -> bytes:
@@ -173,7 +179,9 @@ def lineage_text(rank: int, generation: int, ancestors: int) -> str:
 
 
 def _changes(before: dict[str, float], now: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:g} ({value - before[name]:+g})" for name, value in now.items())
+    """The figures of a level, and by how much an edit has changed them."""
+    shifts = {name: value - before[name] for name, value in now.items()}
+    return ", ".join(f"{name} {now[name]:g}" + (f" ({shift:+g})" if shift else "") for name, shift in shifts.items())
 
 
 def _outlined(before: Image.Image, now: Image.Image) -> Image.Image:
@@ -200,33 +208,24 @@ def _episodes(run: Run, last: EvaluationRecord, suite: str) -> tuple[Picture, ..
     state = run.student()
     pictures = []
     for name, wish in wishes:
-        found = _wished(lambda number, name=name: record(run.trainer.student, state, tasks[name], 0, number), run, wish)
-        if found is not None:
-            pictures.append(_moving(run, name, *found))
+        episodes = [record(run.trainer.student, state, tasks[name], 0, number) for number in range(ATTEMPTS)]
+        wished = [episode for episode in episodes if (episode.total > run.room.success) == wish]
+        if wished:
+            pictures.append(_moving(run, name, wish, min(wished, key=lambda episode: episode.length)))
     return tuple(pictures)
 
 
-def _wished(play: Callable[[int], Episode], run: Run, wish: bool) -> tuple[int, Episode] | None:
-    """The first of some episodes that ends as wished."""
-    for number in range(ATTEMPTS):
-        episode = play(number)
-        if (episode.total > run.room.success) == wish:
-            return number, episode
-    return None
-
-
-def _moving(run: Run, name: str, number: int, episode: Episode) -> Picture:
+def _moving(run: Run, name: str, solved: bool, episode: Episode) -> Picture:
     assert run.room.animate is not None
-    shown = min(episode.length, LONGEST)
+    shown = min(episode.length, LONGEST if solved else LONGEST_FAILURE)
     with TemporaryDirectory() as directory:
         path = Path(directory) / "episode.gif"
         states: Any = jax.tree.map(lambda x: x[: shown + 1], episode.states)
         run.room.animate(episode.level, states, path)
         data = path.read_bytes()
-    solved = episode.total > run.room.success
     end = f"solved in {episode.length} steps" if solved else f"not solved in {episode.length} steps"
     cut = f", of which the first {shown} are shown" if shown < episode.length else ""
-    return Picture(name, f"{end}{cut} (episode {number} of seed 0)", "gif", data, _last_frame(data))
+    return Picture(name, f"{end}{cut}", "gif", data, _last_frame(data))
 
 
 def _last_frame(data: bytes) -> bytes:

@@ -45,6 +45,7 @@ def _marked(cell: Cell) -> str:
 
 
 def to_markdown(table: Table) -> str:
+    """Without its caption, which is for the page to place."""
     lines = [list(table.columns), ["---"] * len(table.columns)]
     lines += [[f"**{plain(cell.text)}**" if cell.bold else plain(cell.text) for cell in cells] for cells in table.rows]
     lines[0] = [plain(name) for name in lines[0]]
@@ -60,7 +61,9 @@ def plain(text: str) -> str:
 
 def to_html(table: Table) -> str:
     """With row headers. It scrolls sideways by itself where it is wider than the screen."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
+    # The number of seeds stays in one piece where a narrow screen breaks lines.
+    names = [escape(name).replace("n = ", "n&nbsp;=&nbsp;") for name in table.columns]
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
     body = ""
     for number, (name, *cells) in enumerate(table.rows, start=1):
         apart = ' class="apart"' if table.last_apart and number == len(table.rows) else ""
