@@ -236,7 +236,8 @@ thead th { border-bottom: 1px solid var(--soft); font-weight: 600; }
 tbody th, tbody td { border-bottom: 1px solid var(--rule); }
 tr.apart th, tr.apart td { border-top: 1px solid var(--soft); }
 .notes { color: var(--soft); font-size: 0.85rem; padding-left: 1.1rem; max-width: 90ch; overflow-wrap: anywhere; }
-.pictures { display: grid; gap: 1rem; margin-bottom: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(46%, 150px), 1fr)); }
+.pictures { margin-bottom: 1.25rem; }
+.pictures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(46%, 150px), 1fr)); }
 .pictures.wide { grid-template-columns: repeat(auto-fill, minmax(min(100%, 280px), 1fr)); }
 .pictures > figure { max-width: 400px; }
 .pictures img { display: block; width: 100%; height: auto; border-radius: 4px; margin-bottom: 0.35rem; }
