@@ -341,8 +341,9 @@ def test_charts_have_finite_numbers_inside_their_frame(values: dict[int, float])
 
 
 def test_methods_differ_in_more_than_colour():
-    signs = [(svg.DASHES[i % len(svg.DASHES)], re.sub(r"--c\d", "", svg.marker(i, 0, 0))) for i in range(5)]
-    assert len({dash for dash, _ in signs}) == len({form for _, form in signs}) == 5
+    signs = [(svg.DASHES[i % len(svg.DASHES)], re.sub(r"--c\d", "", svg.marker(i, 0, 0))) for i in range(40)]
+    assert len({dash for dash, _ in signs[:6]}) == len({form for _, form in signs[:6]}) == 6
+    assert len(set(signs)) == 40
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 37.2), (-3, 8), (0, 0), (0, 1e-7), (2, 2.1)])

@@ -82,7 +82,7 @@ def to_html(content: Content) -> str:
         _section("Comparison" if len(content.study.methods) > 1 else "Task by task", _tables(content)),
         _section("Levels while training", _complexity(content.study)),
         *(_shown(label, show, content) for label, show in content.shows.items()),
-        _section("Runs", tables.to_html(runs_table(content.study))),
+        _section("About this page", tables.to_html(runs_table(content.study))),
     ]
     title = escape(content.title)
     return (
@@ -228,7 +228,6 @@ figcaption b { color: var(--ink); }
 .swatch { width: 34px; height: 14px; flex: none; }
 .scroll { overflow-x: auto; margin-bottom: 1.5rem; }
 table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
-caption { text-align: left; font-weight: 600; padding-bottom: 0.4rem; }
 th, td { text-align: right; padding: 0.25rem 0.9rem 0.25rem 0; vertical-align: bottom; }
 td { white-space: nowrap; }
 th:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); font-weight: 500; }

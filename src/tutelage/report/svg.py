@@ -24,7 +24,7 @@ PALETTE = (
 )
 """On light and on dark paper: Okabe and Ito's colours, which colour-blind eyes can tell apart, some darker or lighter
 than theirs where they would be too faint on the paper."""
-DASHES = ("", "7 3", "2 2.5", "9 3 2 3", "5 2")
+DASHES = ("", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3")
 WIDTH, HEIGHT = 400, 250
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 12, 42
 
@@ -44,14 +44,21 @@ def _dash(number: int) -> str:
 def marker(number: int, x: float, y: float, size: float = 3.6) -> str:
     """The sign of a method at a point: filled and unlike its neighbours in form."""
     s = size
-    shape = number % 5
+    shape = number % 7
     if shape == 0:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}" fill="{colour(number)}"/>'
+    long, thin = 1.5 * s, 0.5 * s
+    plus = [
+        *((-thin, -long), (thin, -long), (thin, -thin), (long, -thin), (long, thin), (thin, thin)),
+        *((thin, long), (-thin, long), (-thin, thin), (-long, thin), (-long, -thin), (-thin, -thin)),
+    ]
     corners = {
         1: [(-s, -s), (s, -s), (s, s), (-s, s)],
         2: [(0, -1.3 * s), (1.2 * s, s), (-1.2 * s, s)],
         3: [(0, -1.4 * s), (1.4 * s, 0), (0, 1.4 * s), (-1.4 * s, 0)],
         4: [(0, 1.3 * s), (1.2 * s, -s), (-1.2 * s, -s)],
+        5: plus,
+        6: [(0.7 * (dx - dy), 0.7 * (dx + dy)) for dx, dy in plus],  # turned by an eighth
     }[shape]
     points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
     return f'<polygon points="{points}" fill="{colour(number)}"/>'
@@ -79,7 +86,7 @@ def chart(panel: Panel, last_step: float, limits: tuple[float, float]) -> str:
     """Curves with bands, against environment steps. Panels that are given the same ends of the axes can be compared."""
     y_ticks = ticks(*((0.0, 1.0) if panel.unit in SHARES else limits))
     unit, scale = _magnitude(last_step)
-    x_ticks = ticks(0.0, last_step / scale)
+    x_ticks = ticks(0.0, last_step / scale, most=7)
     # The axis ends with the data and not with a round number, which might lie far behind it.
     x_low, x_high, y_low, y_high = 0.0, last_step or x_ticks[-1], y_ticks[0], y_ticks[-1]
 

@@ -72,6 +72,6 @@ def to_html(table: Table) -> str:
         )
         body += f'<tr{apart}><th scope="row">{escape(name.text)}</th>{figures}</tr>\n'
     return (
-        f'<div class="scroll"><table><caption>{escape(table.caption)}</caption>\n'
+        f'<h3>{escape(table.caption)}</h3>\n<div class="scroll"><table aria-label="{escape(table.caption)}">\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
     )
