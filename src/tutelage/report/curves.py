@@ -48,12 +48,12 @@ SHARES = {UNITS["solvable"], UNITS["solved"], "solved rate"}
 def curve(label: str, seeds: Sequence[Mapping[int, float]]) -> Curve | None:
     """The mean of seeds, each a mapping from steps to values, where all of them have one. None if nowhere."""
     steps = sorted(set().union(*seeds))
-    parts = np.array_split(steps, min(MOST_POINTS, len(steps))) if steps else []
+    size = -(-len(steps) // MOST_POINTS) or 1  # the same everywhere, or one end would look smoother than the other
     points = []
-    for part in parts:
-        values = [[seed[step] for step in part.tolist() if step in seed] for seed in seeds]
+    for part in (steps[start : start + size] for start in range(0, len(steps), size)):
+        values = [[seed[step] for step in part if step in seed] for seed in seeds]
         if all(values):
-            points.append((float(part.mean()), [float(np.mean(mine)) for mine in values]))
+            points.append((float(np.mean(part)), [float(np.mean(mine)) for mine in values]))
     if not points:
         return None
     values = np.array([each for _, each in points])
