@@ -171,10 +171,9 @@ def _shown(label: str, show: Show, content: Content) -> str:
     if show.episodes:
         body += f"<h3>The student on {escape(content.study.suite)}</h3>"
         body += (
-            "<p>The shortest of a few solved episodes on each of the tasks it solves most often, and one it fails.</p>"
+            "<p>The shortest of a few solved episodes on tasks it solves most often, and a failure if it has one.</p>"
         )
-        body += '<div class="pictures wide">'
-        body += f"{''.join(map(_picture, show.episodes))}</div>"
+        body += f'<div class="pictures wide">{"".join(map(_picture, show.episodes))}</div>'
     return _section(f"{label}: levels and episodes", body)
 
 
@@ -227,8 +226,9 @@ figcaption b { color: var(--ink); }
 .legend li { display: flex; align-items: center; gap: 0.4rem; color: var(--ink); overflow-wrap: anywhere; }
 .swatch { width: 34px; height: 14px; flex: none; }
 .scroll { overflow-x: auto; margin-bottom: 1.5rem; }
-table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
-th, td { text-align: right; padding: 0.25rem 0.9rem 0.25rem 0; vertical-align: bottom; }
+table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; font-size: 14px;
+  line-height: 22px; }
+th, td { text-align: right; padding: 4px 14px 4px 0; vertical-align: bottom; }
 td { white-space: nowrap; }
 th:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); font-weight: 500; }
 thead th { border-bottom: 1px solid var(--soft); font-weight: 600; }
