@@ -24,6 +24,7 @@ FLOORS = [
     ("trainer", "experiment"),
     ("evaluation",),
     ("runs",),
+    ("report",),
     ("cli",),
 ]
 """From the ground up. A room may import from its own floor and from those below."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .experiment import build as build
     from .experiment import build_room as build_room
     from .experiment import build_student as build_student
+    from .report.comparison import Comparison as Comparison
+    from .report.comparison import compare as compare
+    from .report.write import write_report as write_report
     from .runs.config import override as override
     from .runs.directory import read_settings as read_settings
     from .runs.progress import ProgressLine as ProgressLine
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from .trainer import compiled as compiled
 
 _PUBLIC = {
+    "Comparison": "report.comparison",
     "Curator": "curricula.curator",
     "Episode": "evaluation.record",
     "LevelBuffer": "curricula.buffer",
@@ -44,6 +48,7 @@ _PUBLIC = {
     "build": "experiment",
     "build_room": "experiment",
     "build_student": "experiment",
+    "compare": "report.comparison",
     "compiled": "trainer",
     "evaluate": "evaluation.evaluate",
     "load": "runs.session",
@@ -55,6 +60,7 @@ _PUBLIC = {
     "resume_seeds": "runs.session",
     "train": "runs.session",
     "train_seeds": "runs.session",
+    "write_report": "report.write",
 }
 
 

@@ -27,6 +27,8 @@ COMMANDS = {
     "eval": "play a run's student on a held-out suite",
     "show": "summarise a run",
     "levels": "show the levels that a run's buffer values most",
+    "compare": "set methods side by side, by what their runs solve",
+    "report": "put runs on one page: curves, tables, levels, episodes",
     "methods": "list the methods",
     "envs": "list the environments, their presets and suites",
 }
@@ -68,6 +70,8 @@ def _run(arguments: list[str]) -> int:
         "eval": _eval,
         "show": _show,
         "levels": _levels,
+        "compare": _compare,
+        "report": _report,
         "methods": _methods,
         "envs": _envs,
     }[arguments[0]](arguments[1:])
@@ -251,7 +255,7 @@ def _eval(arguments: list[str]) -> int:
     run = session.load(options.run, _warn)
     result = run.evaluate(options.suite, options.episodes, options.seed, options.greedy, options.student)
     print(_table(result))
-    record = session.evaluation_record(run.iteration, run.trainer, result, options.student)
+    record = session.evaluation_record(run.iteration, run.trainer, result, options.student, options.greedy)
     run.directory.append(EVALUATIONS, [record])
     return 0
 
@@ -342,6 +346,55 @@ def _levels(arguments: list[str]) -> int:
     for entry in levels:
         print(entry.caption)
         print(run.room.to_text(entry.level) if run.room.to_text else entry.level, end="\n\n")
+    return 0
+
+
+def _add_comparison(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="directories of runs, or of the runs of several seeds")
+    parser.add_argument("--suite", default="", help="the suite to compare on (default: the one watched in training)")
+    parser.add_argument(
+        "--measure", choices=("solved", "return"), default="solved", help="of each task (default solved)"
+    )
+    parser.add_argument(
+        "--against", default="", metavar="METHOD", help="the method others are held against (the first)"
+    )
+    parser.add_argument(
+        "--interval", type=float, metavar="LEVEL", help="insist on intervals of this level, such as 0.95"
+    )
+
+
+def _compare(arguments: list[str]) -> int:
+    parser = _parser("compare")
+    _add_comparison(parser)
+    options = parser.parse_args(arguments)
+    from .report.comparison import compare
+
+    print(compare(options.runs, options.suite, options.measure, options.against, options.interval).text())
+    return 0
+
+
+def _report(arguments: list[str]) -> int:
+    parser = _parser("report")
+    _add_comparison(parser)
+    parser.add_argument(
+        "--out", default="report.html", help="the page; its tables go beside it, as Markdown (default report.html)"
+    )
+    parser.add_argument("--top", type=int, default=12, help="how many of a buffer's best levels to draw (default 12)")
+    parser.add_argument(
+        "--no-pictures", action="store_true", help="draw no levels and no episodes: quick, and without JAX"
+    )
+    options = parser.parse_args(arguments)
+    if options.top < 1:
+        raise UserError(f"--top is {options.top}; give at least 1, or --no-pictures for none.")
+    if not options.no_pictures:
+        _use_jax()
+    from .report.write import write_report
+
+    top = 0 if options.no_pictures else options.top
+    files = write_report(
+        options.runs, options.out, options.suite, options.measure, options.against, options.interval, top, _warn
+    )
+    print(f"Wrote {files.page} and {files.tables}.")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..errors import unknown
@@ -12,11 +13,14 @@ from ..settings import Settings
 
 if TYPE_CHECKING:
     from .base import Room
+    from .published import Published
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where an environment lives. Its package has ``settings`` (presets) and ``room`` (the environment itself)."""
+    """Where an environment lives. Its package has ``settings`` (presets) and ``room`` (the environment itself), and
+    may have ``published`` (figures from the literature).
+    """
 
     name: str
     summary: str
@@ -30,6 +34,12 @@ class Entry:
     @property
     def default_preset(self) -> str:
         return import_module(f"{self.package}.settings").DEFAULT_PRESET
+
+    @property
+    def published(self) -> tuple[Published, ...]:
+        """Figures from the literature; none where the package has no module for them."""
+        name = f"{self.package}.published"
+        return import_module(name).PUBLISHED if find_spec(name) else ()
 
     def build(self, settings: Any) -> Room:
         """Build the environment from its part of the settings (``Settings.env``)."""

@@ -47,7 +47,7 @@ def top_levels(run: Run, number: int, student: int = 0) -> list[Exhibit]:
         raise UserError("The run's buffer is still empty; train it further.")
     order = np.argsort(-buffer.score[:size], kind="stable")[:number]
     return [
-        _exhibit(
+        exhibit(
             run, buffer.levels, slot, f"#{rank}  score {buffer.score[slot]:.4f}, generation {buffer.generation[slot]}"
         )
         for rank, slot in enumerate(order, start=1)
@@ -61,10 +61,11 @@ def generated_levels(run: Run, number: int, seed: int = 0) -> list[Exhibit]:
     keys = jax.random.split(jax.random.key(seed), -(-number // run.trainer.levels))
     batches = [jax.tree.map(np.asarray, generate(key)) for key in keys]
     levels = jax.tree.map(lambda *parts: np.concatenate(parts), *batches)
-    return [_exhibit(run, levels, index, f"generated {index + 1}") for index in range(number)]
+    return [exhibit(run, levels, index, f"generated {index + 1}") for index in range(number)]
 
 
-def _exhibit(run: Run, levels: Level, index: int, title: str) -> Exhibit:
+def exhibit(run: Run, levels: Level, index: int, title: str) -> Exhibit:
+    """One of an array of levels, with its figures."""
     level: Any = jax.tree.map(lambda x: x[index], levels)
     return Exhibit(level, title, {name: float(value) for name, value in run.trainer.space.metrics(level).items()})
 

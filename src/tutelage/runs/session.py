@@ -315,7 +315,9 @@ def _mean_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return {name: type(records[0][name])(np.mean([record[name] for record in records])) for name in shared}
 
 
-def evaluation_record(iteration: int, trainer: Trainer, result: Evaluation, student: int = 0) -> dict[str, Any]:
+def evaluation_record(
+    iteration: int, trainer: Trainer, result: Evaluation, student: int = 0, greedy: bool = False
+) -> dict[str, Any]:
     """A line of ``evaluations.jsonl``."""
     return {
         "iteration": iteration,
@@ -323,6 +325,7 @@ def evaluation_record(iteration: int, trainer: Trainer, result: Evaluation, stud
         "suite": result.suite,
         "seed": result.seed,
         "student": student,
+        "greedy": greedy,
         "solved": result.solved_rate,
         "return": result.mean_return,
         "tasks": {

@@ -1,0 +1,1 @@
+"""What runs have come to: read from their directories, compared, and put on one page."""

@@ -1,0 +1,234 @@
+"""What a run has to show: the levels that its buffer values, how one of them came to be, and its student at play.
+
+The only part of a report that opens a checkpoint, and so needs JAX.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from PIL import Image, ImageChops, ImageFilter
+
+from ..curricula.buffer import BufferState
+from ..errors import UserError
+from ..evaluation.record import Episode, record
+from ..runs.levels import Exhibit, buffer_of, exhibit, generated_levels, top_levels
+from ..runs.session import Run, load
+from ..types import Level
+from .records import EvaluationRecord, RunRecord
+
+CANDIDATES = 100
+"""So many of the best levels are looked at for the longest lineage."""
+ATTEMPTS = 5
+"""Episodes that are played on a task, to show the shortest that is solved, or one that is not."""
+LONGEST, LONGEST_FAILURE = 400, 150
+"""Steps of an episode that are shown at most: more would make the page heavy. A failure is seen early."""
+CHANGED = (213, 94, 0)
+
+
+class Picture(NamedTuple):
+    """Bytes to be embedded, and what to say beneath."""
+
+    title: str
+    text: str
+    kind: str
+    """``png`` or ``gif``."""
+    data: bytes
+    still: bytes = b""
+    """For a moving picture: its last frame as PNG, for who wants no movement."""
+
+
+class Lineage(NamedTuple):
+    """A level and those it was edited from, oldest first."""
+
+    pictures: tuple[Picture, ...]
+    text: str
+
+
+class Show(NamedTuple):
+    """The pictures of one run. Whatever it has none of, ``remarks`` says why."""
+
+    iteration: int
+    levels: tuple[Picture, ...]
+    kept: bool
+    """The levels are a buffer's best, and not new ones of the generator."""
+    lineage: Lineage | None
+    episodes: tuple[Picture, ...]
+    remarks: tuple[str, ...]
+
+
+def show(source: RunRecord, suite: str, top: int, warn: Callable[[str], None]) -> Show:
+    """Draw what a run has to show, from its newest checkpoint."""
+    run = load(source.path, warn)
+    remarks: list[str] = []
+    buffer = _buffer(run)
+    if buffer is None:
+        remarks.append(f"{source.settings.method} keeps no levels; these are new ones from its generator.")
+    elif not int(buffer.size):
+        remarks.append("The buffer is still empty; these are new levels from the generator.")
+    kept = buffer is not None and int(buffer.size) > 0
+    levels: tuple[Picture, ...] = ()
+    lineage = None
+    if run.room.gallery is None:
+        remarks = [f"Levels of {source.settings.environment} cannot be drawn."]
+    else:
+        exhibits = top_levels(run, top) if kept else generated_levels(run, top)
+        levels = tuple(_pictured(run, entry) for entry in exhibits)
+        if kept and buffer is not None:
+            lineage = _lineage(run, buffer)
+            if lineage is None:
+                remarks.append("None of the best levels in the buffer was edited, so there is no lineage to draw.")
+    if run.room.animate is None:
+        remarks.append(f"Episodes of {source.settings.environment} cannot be drawn.")
+        episodes: tuple[Picture, ...] = ()
+    else:
+        episodes = _episodes(run, source.last(suite), suite)
+    return Show(run.iteration, levels, kept, lineage, episodes, tuple(remarks))
+
+
+# --- levels
+
+
+def _buffer(run: Run) -> BufferState | None:
+    try:
+        return buffer_of(run)
+    except UserError:  # the method keeps none
+        return None
+
+
+def _pictured(run: Run, entry: Exhibit) -> Picture:
+    return Picture(entry.title, _figures(entry), "png", _png(_drawn(run, entry.level)))
+
+
+def _figures(entry: Exhibit) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in entry.metrics.items())
+
+
+def _drawn(run: Run, level: Level) -> Image.Image:
+    assert run.room.gallery is not None
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "level.png"
+        run.room.gallery([level], [""], path)
+        with Image.open(path) as image:
+            return _trimmed(image.convert("RGB"))
+
+
+def _trimmed(image: Image.Image) -> Image.Image:
+    """Without the paper around it, which would be a white frame on a dark page."""
+    paper = Image.new("RGB", image.size, image.getpixel((0, 0)))
+    return image.crop(ImageChops.difference(image, paper).getbbox())
+
+
+def _png(image: Image.Image) -> bytes:
+    stream = io.BytesIO()
+    image.quantize(64).save(stream, format="PNG", optimize=True)
+    return stream.getvalue()
+
+
+# --- where a level comes from
+
+
+def ancestry(buffer: BufferState, slot: int) -> list[int]:
+    """The slots of a level and of its ancestors, oldest first, as far back as the buffer still has them."""
+    slots = {int(number): at for at, number in enumerate(np.asarray(buffer.id)[: int(buffer.size)])}
+    chain = [slot]
+    while (parent := int(buffer.parent[chain[-1]])) in slots and slots[parent] not in chain:
+        chain.append(slots[parent])
+    return chain[::-1]
+
+
+def _lineage(run: Run, buffer: BufferState) -> Lineage | None:
+    """Of the best levels, the one with the most ancestors that are still there."""
+    best = np.argsort(-np.asarray(buffer.score)[: int(buffer.size)], kind="stable")[:CANDIDATES]
+    chains = [ancestry(buffer, int(slot)) for slot in best]
+    rank = max(range(len(chains)), key=lambda i: (len(chains[i]), int(buffer.generation[best[i]]), -i))
+    chain = chains[rank]
+    generation = int(buffer.generation[chain[-1]])
+    if generation == 0:
+        return None
+    pictures = []
+    before: tuple[Image.Image, dict[str, float]] | None = None
+    for slot in chain:
+        born = int(buffer.generation[slot])
+        title = "generated" if born == 0 else f"after edit {born}"
+        entry = exhibit(run, buffer.levels, slot, title)
+        image = _drawn(run, entry.level)
+        text = _figures(entry) if before is None else _changes(before[1], entry.metrics)
+        shown = image if before is None else _outlined(before[0], image)
+        pictures.append(Picture(title, text, "png", _png(shown)))
+        before = image, entry.metrics
+    return Lineage(tuple(pictures), lineage_text(rank + 1, generation, len(chain) - 1))
+
+
+def lineage_text(rank: int, generation: int, ancestors: int) -> str:
+    """What is drawn, and what cannot be, because a full buffer lets levels go."""
+    edits = "once" if generation == 1 else f"{generation} times"
+    missing = generation - ancestors
+    text = f"The level at place {rank} of the buffer, which was edited {edits} since it was generated. "
+    if missing == 0:
+        return text + "All its ancestors are still in the buffer."
+    gone = "1 ancestor has" if missing == 1 else f"{missing} ancestors have"
+    found = "none is" if ancestors == 0 else "1 is" if ancestors == 1 else f"{ancestors} are"
+    return text + f"{gone} left the buffer and cannot be drawn; {found} still there."
+
+
+def _changes(before: dict[str, float], now: dict[str, float]) -> str:
+    """The figures of a level, and by how much an edit has changed them."""
+    shifts = {name: value - before[name] for name, value in now.items()}
+    return ", ".join(f"{name} {now[name]:g}" + (f" ({shift:+g})" if shift else "") for name, shift in shifts.items())
+
+
+def _outlined(before: Image.Image, now: Image.Image) -> Image.Image:
+    """A picture with a line around what differs from another; as it is where the two cannot be laid on each other."""
+    if before.size != now.size:
+        return now
+    changed = ImageChops.difference(before, now).convert("L").point(lambda value: 255 if value else 0)
+    around = ImageChops.subtract(changed.filter(ImageFilter.MaxFilter(5)), changed)
+    return Image.composite(Image.new("RGB", now.size, CHANGED), now, around)
+
+
+# --- the student at play
+
+
+def _episodes(run: Run, last: EvaluationRecord, suite: str) -> tuple[Picture, ...]:
+    """Two tasks that are solved most often, and one that is solved least."""
+    tasks = {task.name: task for task in run.room.suite(suite).tasks}
+    by_rate = sorted((name for name in last.tasks if name in tasks), key=lambda name: -last.tasks[name].solved)
+    solved = [name for name in by_rate if last.tasks[name].solved > 0][:2]
+    failed = [name for name in by_rate[::-1] if last.tasks[name].solved < 1 and name not in solved][:1]
+    if not failed:
+        failed = [name for name in by_rate[::-1] if last.tasks[name].solved < 1][:1]
+    wishes = [(name, True) for name in solved] + [(name, False) for name in failed]
+    state = run.student()
+    pictures = []
+    for name, wish in wishes:
+        episodes = [record(run.trainer.student, state, tasks[name], 0, number) for number in range(ATTEMPTS)]
+        wished = [episode for episode in episodes if (episode.total > run.room.success) == wish]
+        if wished:
+            pictures.append(_moving(run, name, wish, min(wished, key=lambda episode: episode.length)))
+    return tuple(pictures)
+
+
+def _moving(run: Run, name: str, solved: bool, episode: Episode) -> Picture:
+    assert run.room.animate is not None
+    shown = min(episode.length, LONGEST if solved else LONGEST_FAILURE)
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "episode.gif"
+        states: Any = jax.tree.map(lambda x: x[: shown + 1], episode.states)
+        run.room.animate(episode.level, states, path)
+        data = path.read_bytes()
+    end = f"solved in {episode.length} steps" if solved else f"not solved in {episode.length} steps"
+    cut = f", of which the first {shown} are shown" if shown < episode.length else ""
+    return Picture(name, f"{end}{cut}", "gif", data, _last_frame(data))
+
+
+def _last_frame(data: bytes) -> bytes:
+    with Image.open(io.BytesIO(data)) as image:
+        image.seek(getattr(image, "n_frames", 1) - 1)
+        return _png(image.convert("RGB"))

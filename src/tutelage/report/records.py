@@ -1,0 +1,256 @@
+"""Runs as plain records, and runs that differ in the seed only as one method. Needs neither a lock nor JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from ..errors import UserError, require, unknown
+from ..runs import config
+from ..runs.directory import EVALUATIONS, METRICS, RunDirectory
+from ..runs.group import RunGroup, is_group
+from ..settings import Settings
+
+Measure = Literal["solved", "return"]
+
+_NOT_THE_METHOD = {
+    f"train.{name}"
+    for name in ("seed", "coins", "devices", "log_every", "evaluate_every", "checkpoint_every", "suite", "episodes")
+}
+"""Settings that do not change what a method is: runs that differ in these only are seeds of one method."""
+
+
+class TaskScore(NamedTuple):
+    """One task of an evaluation."""
+
+    solved: float
+    mean_return: float
+    episodes: int
+
+    def value(self, measure: Measure) -> float:
+        return self.solved if measure == "solved" else self.mean_return
+
+
+class EvaluationRecord(NamedTuple):
+    """A line of ``evaluations.jsonl``."""
+
+    steps: int
+    suite: str
+    tasks: dict[str, TaskScore]
+
+    def mean(self, measure: Measure) -> float:
+        """Over tasks, each counting once."""
+        return sum(task.value(measure) for task in self.tasks.values()) / len(self.tasks)
+
+    @property
+    def episodes(self) -> int:
+        """On each task."""
+        return min(task.episodes for task in self.tasks.values())
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run has written down."""
+
+    path: Path
+    settings: Settings
+    metrics: tuple[dict[str, Any], ...]
+    evaluations: tuple[EvaluationRecord, ...]
+    """Of its product (the first student), acting as it was trained to. Never none."""
+
+    @property
+    def seed(self) -> int:
+        return self.settings.train.seed
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """That it was evaluated on, its own first."""
+        names = dict.fromkeys(record.suite for record in self.evaluations)
+        return tuple(sorted(names, key=lambda name: name != self.settings.train.suite))
+
+    def on(self, suite: str) -> dict[int, EvaluationRecord]:
+        """Evaluations on a suite by steps, in their order. Of several at one time, the last with most episodes."""
+        chosen: dict[int, EvaluationRecord] = {}
+        for record in self.evaluations:
+            if record.suite == suite:
+                before = chosen.get(record.steps)
+                if before is None or record.episodes >= before.episodes:
+                    chosen[record.steps] = record
+        return dict(sorted(chosen.items()))
+
+    def last(self, suite: str) -> EvaluationRecord:
+        """The newest evaluation on a suite that the run was evaluated on."""
+        return list(self.on(suite).values())[-1]
+
+
+@dataclass(frozen=True)
+class Method:
+    """Runs with equal settings, a seed each."""
+
+    label: str
+    """The method's name, and what tells it from others of that name."""
+    runs: tuple[RunRecord, ...]
+
+    @property
+    def name(self) -> str:
+        return self.runs[0].settings.method
+
+    @property
+    def n(self) -> int:
+        return len(self.runs)
+
+    @property
+    def titled(self) -> str:
+        return f"{self.label} (n = {self.n})"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Methods that can be set beside each other: of one environment, on one suite."""
+
+    environment: str
+    suite: str
+    tasks: tuple[str, ...]
+    methods: tuple[Method, ...]
+
+    @property
+    def runs(self) -> tuple[RunRecord, ...]:
+        return tuple(run for method in self.methods for run in method.runs)
+
+
+def read(paths: Sequence[Path | str], suite: str = "") -> Study:
+    """Read runs, or groups of seeds, and sort them into methods in the order given.
+
+    Without a suite, it is the one that the runs watched in training, or else the first that all were evaluated on.
+    """
+    require(len(paths) > 0, "No runs were given; name the directory of at least one.")
+    runs = [run for path in paths for run in _at(Path(path))]
+    _require_different(runs)
+    first = runs[0]
+    for run in runs:
+        require(
+            run.settings.environment == first.settings.environment,
+            f"Runs of different environments cannot be compared: {first.path} is of {first.settings.environment} and "
+            f"{run.path} of {run.settings.environment}; give runs of one environment.",
+        )
+    suite = _common_suite(runs, suite)
+    tasks = tuple(first.last(suite).tasks)
+    for run in runs:
+        require(
+            set(run.last(suite).tasks) == set(tasks),
+            f"{first.path} and {run.path} were evaluated on different tasks, both called {suite}; "
+            f"evaluate them with one version: tutelage eval {run.path} --suite {suite}.",
+        )
+    return Study(first.settings.environment, suite, tasks, _methods(runs))
+
+
+def _at(path: Path) -> list[RunRecord]:
+    directories = RunGroup.open(path).runs() if is_group(path) else [RunDirectory.open(path)]
+    return [_record(directory) for directory in directories]
+
+
+def _record(directory: RunDirectory) -> RunRecord:
+    evaluations = tuple(
+        _evaluation(record, directory.path)
+        for record in directory.read(EVALUATIONS)
+        if record.get("student", 0) == 0 and not record.get("greedy", False)
+    )
+    require(
+        len(evaluations) > 0,
+        f"The run {directory.path} has no evaluations; train it further, or make one: tutelage eval {directory.path}.",
+    )
+    return RunRecord(directory.path, directory.settings(), tuple(directory.read(METRICS)), evaluations)
+
+
+def _evaluation(record: Mapping[str, Any], path: Path) -> EvaluationRecord:
+    try:
+        tasks = {
+            name: TaskScore(float(task["solved"]), float(task["return"]), int(task["episodes"]))
+            for name, task in record["tasks"].items()
+        }
+        if not tasks:
+            raise ValueError("no tasks")
+        return EvaluationRecord(int(record["steps"]), str(record["suite"]), tasks)
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise UserError(
+            f"{path / EVALUATIONS} has a line that is no evaluation ({type(problem).__name__}: {problem}); "
+            "mend or delete that line."
+        ) from problem
+
+
+def _require_different(runs: Sequence[RunRecord]) -> None:
+    """Refuse to count one run twice: it would pass for a second seed."""
+    seen: dict[Any, RunRecord] = {}
+    for run in runs:
+        for sign in (run.path.resolve(), (run.seed, tuple(sorted(_identity(run).items())))):
+            if sign in seen:
+                raise UserError(
+                    f"{seen[sign].path} and {run.path} are the same run, or have the same settings and seed; "
+                    "give each once."
+                )
+            seen[sign] = run
+
+
+def _common_suite(runs: Sequence[RunRecord], asked: str) -> str:
+    common = [name for name in runs[0].suites if all(name in run.suites for run in runs)]
+    if asked:
+        for run in runs:
+            if asked not in run.suites:
+                raise UserError(
+                    f"{run.path} was not evaluated on {asked} (but on {', '.join(run.suites)}); "
+                    f"make that evaluation: tutelage eval {run.path} --suite {asked}."
+                )
+        return asked
+    if not common:
+        wanted = runs[0].suites[0]
+        other = next(run for run in runs if wanted not in run.suites)
+        raise UserError(
+            f"There is no suite that all runs were evaluated on: {runs[0].path} has {', '.join(runs[0].suites)} and "
+            f"{other.path} has {', '.join(other.suites)}; evaluate it there: "
+            f"tutelage eval {other.path} --suite {wanted}."
+        )
+    return common[0]
+
+
+def _identity(run: RunRecord) -> dict[str, str]:
+    """Settings that make the method, as text."""
+    return {name: value for name, _, value, _ in config.describe(run.settings) if name not in _NOT_THE_METHOD}
+
+
+def _methods(runs: Sequence[RunRecord]) -> tuple[Method, ...]:
+    """One for each group of settings. Where a name has several, its label says in which settings they differ."""
+    groups: dict[tuple[tuple[str, str], ...], list[RunRecord]] = {}
+    for run in runs:
+        groups.setdefault(tuple(_identity(run).items()), []).append(run)
+    methods = []
+    for identity, members in groups.items():
+        name = members[0].settings.method
+        namesakes = [dict(other) for other in groups if dict(other)["method"] == name]
+        differing = [key for key, value in identity if any(other.get(key) != value for other in namesakes)]
+        own = dict(identity)
+        details = ", ".join(f"{key.removeprefix('curriculum.')} {own[key]}" for key in differing)
+        ordered = tuple(sorted(members, key=lambda run: run.seed))
+        methods.append(Method(f"{name} [{details}]" if details else name, ordered))
+    return tuple(methods)
+
+
+def method_called(study: Study, label: str) -> Method:
+    """A method of a study by its label, or by its name where only one has it."""
+    matching = [method for method in study.methods if label in (method.label, method.name)]
+    exact = [method for method in matching if method.label == label]
+    if len(exact or matching) != 1:
+        raise unknown("method in these runs", label, [method.label for method in study.methods])
+    return (exact or matching)[0]
+
+
+def settings_that_differ(study: Study) -> dict[str, tuple[str, ...]]:
+    """Settings that all methods have, but not with one value: what else than the method may explain a difference."""
+    each = [_identity(method.runs[0]) for method in study.methods]
+    shared = [name for name in each[0] if all(name in other for other in each)]
+    return {
+        name: tuple(other[name] for other in each)
+        for name in shared
+        if name != "method" and len({other[name] for other in each}) > 1
+    }
