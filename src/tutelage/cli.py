@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from .algorithms import METHODS, method
 from .envs.registry import ENVIRONMENTS, environment, preset
 from .errors import UserError, unknown
-from .runs import config
+from .runs import config, sinks
 from .runs.processes import ALONE, Group
 from .settings import Settings
 
 if TYPE_CHECKING:
     from .evaluation.evaluate import Evaluation
-    from .runs.session import Run
+    from .runs.session import Progress, Run
 
 COMMANDS = {
     "train": "start a new run",
@@ -107,6 +107,7 @@ def _train(arguments: list[str]) -> int:
         help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",
     )
     _add_devices(parser, "(default 1)")
+    _add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
     given, arguments = _apart(arguments)
@@ -123,6 +124,7 @@ def _train(arguments: list[str]) -> int:
                 print(f"  --{name.removeprefix('curriculum.').replace('_', '-'):<28} {value:<14} {text} ({kind})")
         return 0
     changes = _overrides(given + rest)
+    sinks.check(options.log)
     for name in ("seed", "steps", "devices"):
         if getattr(options, name) is not None:
             changes[f"train.{name}"] = getattr(options, name)
@@ -135,7 +137,10 @@ def _train(arguments: list[str]) -> int:
     _use_jax(_group(options), settings.train.devices)
     from .runs import session
 
-    return _finish(lambda progress: session.train_seeds(settings, path, options.seeds, progress), path, options.quiet)
+    def start(progress: Progress) -> list[Run]:
+        return session.train_seeds(settings, path, options.seeds, progress, options.log)
+
+    return _finish(start, path, options.quiet)
 
 
 def _chosen_settings(options: argparse.Namespace) -> Settings:
@@ -186,8 +191,10 @@ def _resume(arguments: list[str]) -> int:
     parser = _parser("resume")
     parser.add_argument("run", help="the directory of the run, or of the runs of several seeds")
     _add_devices(parser, "(default: as many as before; others give the same run up to rounding)")
+    _add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(arguments)
+    sinks.check(options.log)
     from .runs.group import settings_at
 
     settings = settings_at(options.run)
@@ -197,7 +204,20 @@ def _resume(arguments: list[str]) -> int:
     _use_jax(_group(options), devices)
     from .runs import session
 
-    return _finish(lambda progress: session.resume_seeds(options.run, progress, devices), options.run, options.quiet)
+    def start(progress: Progress) -> list[Run]:
+        return session.resume_seeds(options.run, progress, devices, options.log)
+
+    return _finish(start, options.run, options.quiet)
+
+
+def _add_log(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="SINK",
+        help="copy the figures to tensorboard or wandb as well; can be given twice",
+    )
 
 
 def _add_devices(parser: argparse.ArgumentParser, default: str) -> None:
@@ -211,13 +231,13 @@ def _group(options: argparse.Namespace) -> Group:
     return Group(options.coordinator, options.process_id, options.processes)
 
 
-def _finish(start: Any, path: str, quiet: bool) -> int:
+def _finish(start: Callable[[Progress], list[Run]], path: str, quiet: bool) -> int:
     from .runs.processes import first
     from .runs.progress import ProgressLine
     from .runs.session import Silent
 
     if quiet or not first():
-        runs: list[Run] = start(Silent())
+        runs = start(Silent())
     else:
         with ProgressLine() as progress:
             runs = start(progress)

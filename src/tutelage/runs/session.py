@@ -24,7 +24,7 @@ from ..seeds import apart, together
 from ..settings import Settings
 from ..trainer import Trainer, TrainState, compiled
 from ..types import SOURCES
-from . import checkpoint
+from . import checkpoint, sinks
 from .directory import EVALUATIONS, METRICS, RunDirectory
 from .group import RunGroup, is_group, require_alone, seeds_of
 from .processes import alone, anywhere, by_first, first, require_same, told_by_first, tree_of_first
@@ -103,14 +103,16 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
     return Run(directory, settings, trainer, room, state, iteration)
 
 
-def train(settings: Settings, path: Path | str, progress: Progress | None = None) -> Run:
-    """Start a new run in a new directory and train it to its end."""
-    _check(settings)
+def train(settings: Settings, path: Path | str, progress: Progress | None = None, log: Sequence[str] = ()) -> Run:
+    """Start a new run in a new directory and train it to its end. ``log`` names sinks, such as ``tensorboard``."""
+    _check(settings, log)
     by_first(RunDirectory.create, path, settings)
-    return _train([RunDirectory(Path(path))], [settings], progress or Silent())[0]
+    return _train([RunDirectory(Path(path))], [settings], progress or Silent(), log)[0]
 
 
-def resume(path: Path | str, progress: Progress | None = None, devices: int | None = None) -> Run:
+def resume(
+    path: Path | str, progress: Progress | None = None, devices: int | None = None, log: Sequence[str] = ()
+) -> Run:
     """Go on with a run that was stopped. The result is that of a run that was never stopped, bit for bit.
 
     Another number of ``devices`` than the run's own, which is the default, gives the same run up to rounding.
@@ -120,33 +122,37 @@ def resume(path: Path | str, progress: Progress | None = None, devices: int | No
     settings = directory.settings()
     if devices is not None:
         settings = replace(settings, train=replace(settings.train, devices=devices))
-    _check(settings)
-    return _train([directory], [settings], progress or Silent())[0]
+    _check(settings, log)
+    return _train([directory], [settings], progress or Silent(), log)[0]
 
 
-def train_seeds(settings: Settings, path: Path | str, seeds: int, progress: Progress | None = None) -> list[Run]:
+def train_seeds(
+    settings: Settings, path: Path | str, seeds: int, progress: Progress | None = None, log: Sequence[str] = ()
+) -> list[Run]:
     """Start as many runs as ``seeds``, from the settings' own seed on, and train them as one program.
 
     Each has a directory of its own in ``path``. One seed is a run like any other, in ``path`` itself.
     """
     require(seeds >= 1, f"{seeds} seeds were asked for; give at least 1.")
     if seeds == 1:
-        return [train(settings, path, progress)]
+        return [train(settings, path, progress, log)]
     _one_device(settings)
-    _check(settings)
+    _check(settings, log)
     group = RunGroup.create(path, seeds_of(settings, seeds))
-    return _train(group.runs(), group.settings(), progress or Silent())
+    return _train(group.runs(), group.settings(), progress or Silent(), log)
 
 
-def resume_seeds(path: Path | str, progress: Progress | None = None, devices: int = 0) -> list[Run]:
+def resume_seeds(
+    path: Path | str, progress: Progress | None = None, devices: int = 0, log: Sequence[str] = ()
+) -> list[Run]:
     """Go on with all runs of a program, or with a run like any other."""
     if not is_group(path):
-        return [resume(path, progress, devices)]
+        return [resume(path, progress, devices, log)]
     group = RunGroup.open(path)
     settings = group.settings()
     _one_device(settings[0], devices)
-    _check(settings[0])
-    return _train(group.runs(), settings, progress or Silent())
+    _check(settings[0], log)
+    return _train(group.runs(), settings, progress or Silent(), log)
 
 
 def _one_device(settings: Settings, devices: int = 0) -> None:
@@ -158,8 +164,9 @@ def _one_device(settings: Settings, devices: int = 0) -> None:
     )
 
 
-def _check(settings: Settings) -> None:
+def _check(settings: Settings, log: Sequence[str]) -> None:
     """Refuse what would fail only after hours."""
+    sinks.check(log)
     require_same(settings)
     room = build_room(settings)
     room.suite(settings.train.suite)
@@ -194,7 +201,9 @@ def _restore(
     return [trainer.devices.whole(tree_of_first(state)) for state in found], iteration
 
 
-def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progress: Progress) -> list[Run]:
+def _train(
+    directories: Sequence[RunDirectory], each: Sequence[Settings], progress: Progress, log_to: Sequence[str]
+) -> list[Run]:
     """Train runs that differ in the seed only, in step with each other. One is the common case."""
     progress = progress if first() else Silent()
     with ExitStack() as held:
@@ -207,6 +216,10 @@ def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progre
         state = together(states)
         for directory in directories:
             by_first(directory.rewind, iteration)
+        copies = [
+            held.enter_context(sinks.opened(log_to if first() else (), directory, settings, progress.said))
+            for directory, settings in zip(directories, each, strict=True)
+        ]
         if seeds > 1:
             progress.said(f"{seeds} seeds train as one program; what is shown are means over them, and steps of each.")
         progress.started(iteration, trainer.iterations, trainer.steps_per_iteration)
@@ -223,7 +236,9 @@ def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progre
                 product = jax.tree.map(lambda x: x[0], each_state[i].students)
                 # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
                 results.append(evaluate(trainer.student, product, suite, schedule.episodes, 0, room.success))
-                directories[i].append(EVALUATIONS, [evaluation_record(iteration, trainer, results[-1])])
+                record = evaluation_record(iteration, trainer, results[-1])
+                directories[i].append(EVALUATIONS, [record])
+                copies[i].evaluated(record)
             progress.evaluated(iteration, pooled(results))
 
         def untested() -> list[int]:
@@ -231,8 +246,9 @@ def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progre
             return [i for i in range(seeds) if not any(record["iteration"] == 0 for record in records[i])]
 
         def write(records: Sequence[Mapping[str, Any]]) -> None:
-            for directory, record in zip(directories, records, strict=True):
+            for directory, copy, record in zip(directories, copies, records, strict=True):
                 directory.append(METRICS, [record])
+                copy.metrics(record)
 
         def save(iteration: int) -> None:
             for directory, state in zip(directories, own(), strict=True):
