@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "train": "start a new run",
     "resume": "go on with a run that was stopped",
+    "study": "train a grid of methods and seeds, and compare them",
     "eval": "play a run's student on a held-out suite",
     "show": "summarise a run",
     "levels": "show the levels that a run's buffer values most",
@@ -65,6 +67,7 @@ def _run(arguments: list[str]) -> int:
     return {
         "train": _train,
         "resume": _resume,
+        "study": _study,
         "eval": _eval,
         "show": _show,
         "levels": _levels,
@@ -250,6 +253,41 @@ def _finish(start: Callable[[Progress], list[Run]], path: str, quiet: bool) -> i
             else f"Stopped at iteration {run.iteration} of {run.trainer.iterations}. Go on with: tutelage resume {path}"
         )
     return 0 if run.finished else 130
+
+
+def _study(arguments: list[str]) -> int:
+    parser = _parser("study")
+    parser.add_argument("study", help="a TOML file that names methods, seeds and settings (docs/studies.md)")
+    parser.add_argument("--out", help="directory for all runs, new or of this study (default runs/NAME of the file)")
+    parser.add_argument("--engine", default="local", help="local (default) for this machine, or ray")
+    parser.add_argument("--jobs", type=int, help="runs at once (default: one for each core)")
+    _add_log(parser)
+    options = parser.parse_args(arguments)
+    sinks.check(options.log)
+    from .runs import grid, study
+    from .runs.engines import engine
+    from .runs.overview import Overview
+    from .runs.study import State
+
+    chosen = grid.read(options.study)
+    path = Path(options.out or Path("runs") / Path(options.study).stem)
+    with study.opened(chosen, path) as runs:
+        works = engine(options.engine, options.jobs, options.log)
+        try:
+            with Overview(runs) as view:
+                states = study.run_all(path, runs, works, view)
+        finally:
+            works.close()
+        study.finish(path, runs)
+    failed = [run for run in runs if states[run] is State.FAILED]
+    for run in failed:
+        print(f"tutelage: {run.cell.name} failed; its log is {run.log}", file=sys.stderr)
+    left = sum(state is not State.FINISHED for state in states.values()) - len(failed)
+    if left:
+        again = shlex.join(["tutelage", "study", *arguments])
+        print(f"{left} of {len(runs)} runs are not finished. Go on with: {again}")
+        return 130
+    return 1 if failed else 0
 
 
 # --- looking

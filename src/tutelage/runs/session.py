@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +26,7 @@ from . import checkpoint, sinks
 from .directory import EVALUATIONS, METRICS, RunDirectory
 from .group import RunGroup, is_group, require_alone, seeds_of
 from .processes import alone, anywhere, by_first, first, require_same, told_by_first, tree_of_first
+from .signals import interruptible
 
 
 class Progress(Protocol):
@@ -209,7 +208,7 @@ def _train(
     with ExitStack() as held:
         for directory in directories:
             by_first(held.enter_context, directory.lock())
-        interrupted = held.enter_context(_interruptible())
+        interrupted = held.enter_context(interruptible())
         trainer, room, schedule, seeds = build(each[0]), build_room(each[0]), each[0].train, len(directories)
         suite = room.suite(schedule.suite)
         states, iteration = _restore(directories, trainer, each, progress.said)
@@ -346,30 +345,3 @@ def evaluation_record(iteration: int, trainer: Trainer, result: Evaluation, stud
             for task in result.tasks
         },
     }
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Within, Ctrl-C or a polite kill only asks to stop; a second one stops at once. Needs the main thread."""
-    asked = False
-    signals = (signal.SIGINT, signal.SIGTERM)
-
-    def ask(number: int, frame: Any) -> None:
-        nonlocal asked
-        asked = True
-        restore()
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    before = {number: signal.getsignal(number) for number in signals}
-    for number in signals:
-        signal.signal(number, ask)
-    try:
-        yield lambda: asked
-    finally:
-        restore()
