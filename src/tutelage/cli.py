@@ -264,15 +264,15 @@ def _study(arguments: list[str]) -> int:
     _add_log(parser)
     options = parser.parse_args(arguments)
     sinks.check(options.log)
-    from .runs import grid, study
-    from .runs.engines import engine
+    from .runs import engines, grid, study
     from .runs.overview import Overview
     from .runs.study import State
 
+    engines.check(options.engine, options.jobs)
     chosen = grid.read(options.study)
     path = Path(options.out or Path("runs") / Path(options.study).stem)
     with study.opened(chosen, path) as runs:
-        works = engine(options.engine, options.jobs, options.log)
+        works = engines.engine(options.engine, options.jobs, options.log)
         try:
             with Overview(runs) as view:
                 states = study.run_all(path, runs, works, view)

@@ -48,11 +48,21 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def engine(name: str, jobs: int | None, sinks: Sequence[str] = ()) -> Engine:
-    """An engine by name. ``jobs`` is how many runs it computes at once; without, one for each core."""
+def check(name: str, jobs: int | None) -> None:
+    """Refuse an engine that does not exist or cannot be had, before anything is made or started."""
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
     require(jobs is None or jobs >= 1, f"--jobs is {jobs}; give at least 1.")
+    require(
+        name != "ray" or find_spec("ray") is not None,
+        "--engine ray needs the package ray, which is not installed; install it with `pip install tutelage[ray]`, "
+        "or leave --engine out to use the processors of this machine.",
+    )
+
+
+def engine(name: str, jobs: int | None, sinks: Sequence[str] = ()) -> Engine:
+    """An engine by name. ``jobs`` is how many runs it computes at once; without, one for each core."""
+    check(name, jobs)
     command = (*COMMAND, *(word for sink in sinks for word in ("--log", sink)))
     return Local(jobs or len(_cores()), command) if name == "local" else Ray.begin(jobs, command)
 
@@ -98,7 +108,10 @@ class Process:
             raise UserError(f"{log} could not be written, or the run not started: {problem}.") from problem
 
     def poll(self) -> int | None:
-        return self.process.poll()
+        status = self.process.poll()
+        if status is not None:
+            self.stop()  # lets go of its input
+        return status
 
     def stop(self) -> None:
         assert self.process.stdin is not None
@@ -148,11 +161,6 @@ class Ray:
 
     @classmethod
     def begin(cls, jobs: int | None, command: Sequence[str] = COMMAND) -> Ray:
-        require(
-            find_spec("ray") is not None,
-            "--engine ray needs the package ray, which is not installed; install it with `pip install tutelage[ray]`, "
-            "or leave --engine out to use the processors of this machine.",
-        )
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is sent to anybody
         ray = import_module("ray")
         ours = not ray.is_initialized()

@@ -117,7 +117,7 @@ def _settings(
         others = [other for other in known if name in known[other]]
         require(
             name in known[which] or not others,
-            f"{source} sets {name} for {group}, and {which} has no such setting; {' and '.join(others)} have it, "
+            f"{source} sets {name} for {group}, and {which} has no such setting; {others[0] if others else ''} has it, "
             f"so put it under [method.{others[0] if others else which}].",
         )
     try:

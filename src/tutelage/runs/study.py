@@ -170,9 +170,13 @@ def run_all(
             if is_locked(run.path / LOCK):
                 waiting.append(run)
                 continue
-            run.create()
-            slot = free.pop()
-            running[run] = engine.start(run.path, run.log, slot), slot
+            try:
+                run.create()
+                running[run] = engine.start(run.path, run.log, free[-1]), free[-1]
+            except UserError as problem:  # such as a folder that is in the way; the others need not wait for it
+                change(run, State.FAILED, str(problem))
+                continue
+            free.pop()
             change(run, State.RUNNING, f"from iteration {run.iteration}" if run.iteration else "")
 
     def reap(stopping: bool) -> None:
@@ -185,19 +189,18 @@ def run_all(
                 change(run, *_outcome(run, status, stopping))
 
     _write_status(Path(path), states, ended)
+    stopping = False
     try:
         with interruptible() as interrupted:
             while waiting or running:
-                stopping = interrupted()
-                if stopping:
+                if interrupted() and not stopping:
+                    stopping = True
                     waiting.clear()
                     for job, _ in running.values():
                         job.stop()
-                else:
-                    fill()
+                fill()
                 view.tick(states)
-                if running or waiting:
-                    time.sleep(pause)
+                time.sleep(pause)
                 reap(stopping)
     finally:
         for job, _ in running.values():  # of which there are some only if something went wrong here
