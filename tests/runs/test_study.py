@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -20,7 +21,7 @@ from rich.console import Console
 import tutelage
 from tutelage.cli import main
 from tutelage.errors import UserError
-from tutelage.runs import cell, engines, grid, study
+from tutelage.runs import cell, engines, grid, session, study
 from tutelage.runs.directory import METRICS, RunDirectory
 from tutelage.runs.engines import Local, Process, Ray, compute, engine, shares
 from tutelage.runs.grid import Study
@@ -127,12 +128,24 @@ def test_a_method_has_settings_of_its_own_and_variants_come_on_top() -> None:
 def test_the_studies_that_come_with_tutelage_are_valid(path: Path) -> None:
     cells = grid.read(path).cells
     assert len(cells) == len({cell.name for cell in cells}) > 1
-    presets = {cell.settings.env.blocks for cell in cells}
-    assert presets <= {25, 60}
+    assert {cell.settings.environment for cell in cells} == {"maze"}
 
 
-def test_there_are_studies_to_come_with_it() -> None:
-    assert {"maze-dcd", "maze-accel", "maze-editors", "maze-fast"} <= {path.stem for path in STUDIES}
+def test_the_studies_of_the_thesis_have_its_methods_blocks_and_seeds() -> None:
+    studies = {path.stem: grid.read(path).cells for path in STUDIES}
+    assert set(studies) == {"maze-dcd", "maze-accel", "maze-editors", "maze-fast", "maze-small"}
+    dcd, accel = studies["maze-dcd"], studies["maze-accel"]
+    methods = {"dr", "minimax", "paired", "repaired", "plr", "robust-plr", "robust-plr-500M"}
+    assert ({cell.group for cell in dcd}, {cell.seed for cell in dcd}) == (methods, set(range(10)))
+    assert {cell.settings.env.blocks for cell in dcd} == {25}
+    assert {cell.settings.train.steps for cell in dcd} == {250_000_000, 500_000_000}
+    methods = {"dr", "robust-plr", "accel", "accel-random-start", "paired", "minimax"}
+    assert ({cell.group for cell in accel}, {cell.seed for cell in accel}) == (methods, set(range(5)))
+    assert {cell.settings.env.blocks for cell in accel} == {60}
+    assert {cell.settings.curriculum.evolve.start for cell in accel if cell.settings.method == "accel"} == {
+        "empty",
+        "random",
+    }
 
 
 @pytest.mark.parametrize(
@@ -485,14 +498,16 @@ steps = 64_000
 train.levels = 4
 train.rollout = 4
 train.log_every = 20
-train.checkpoint_every = 100
-train.evaluate_every = 2000
+train.checkpoint_every = 500
+train.evaluate_every = 0
 train.episodes = 2
 ppo.epochs = 1
 """
 
 
-def test_a_study_that_was_killed_with_all_its_runs_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+def test_a_study_that_was_killed_with_all_its_runs_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file, out = tmp_path / "study.toml", tmp_path / "out"
     file.write_text(REAL)
     command = [sys.executable, "-m", "tutelage.cli", "study", str(file), "--out", str(out), "--jobs", "2"]
@@ -514,6 +529,8 @@ def test_a_study_that_was_killed_with_all_its_runs_goes_on_as_if_it_had_not_been
     again = subprocess.run(command, env=_environment(), check=False, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert "dr       1.000" in again.stdout
+    monkeypatch.setattr(session, "build", functools.cache(session.build))
+    monkeypatch.setattr(session, "compiled", functools.cache(session.compiled))
     for run in runs:
         undisturbed = tutelage.train(run.cell.settings, tmp_path / f"alone-{run.cell.seed}")
         resumed = tutelage.load(run.path)
@@ -547,6 +564,7 @@ def test_what_a_task_computes_is_stopped_by_an_interrupt(tmp_path: Path, monkeyp
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_a_study_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
+    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "300")  # other tests may keep all processors busy
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setattr(engines, "_cores", lambda: [0, 1])
     monkeypatch.setenv("FAKE_FAIL", "plr/s0")
