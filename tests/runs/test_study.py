@@ -564,7 +564,6 @@ def test_what_a_task_computes_is_stopped_by_an_interrupt(tmp_path: Path, monkeyp
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_a_study_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
-    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "300")  # other tests may keep all processors busy
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setattr(engines, "_cores", lambda: [0, 1])
     monkeypatch.setenv("FAKE_FAIL", "plr/s0")

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -167,12 +167,7 @@ class Ray:
         if ours:
             remote = os.environ.get("RAY_ADDRESS")
             options = {"address": remote} if remote else {"num_cpus": len(_cores()), "include_dashboard": False}
-            try:
-                ray.init(log_to_driver=False, logging_level="ERROR", **options)
-            except Exception as problem:
-                raise UserError(
-                    f"Ray could not be started: {problem}. Leave --engine ray out, or mend it."
-                ) from problem
+            _begin(ray, {"log_to_driver": False, "logging_level": "ERROR", **options})
         processors = int(ray.cluster_resources().get("CPU", 1))
         slots = jobs or processors
         share = processors // slots or processors / slots
@@ -185,6 +180,22 @@ class Ray:
     def close(self) -> None:
         if self.ours:
             self.ray.shutdown()
+
+
+def _begin(ray: Any, options: Mapping[str, Any], attempts: int = 3) -> None:
+    """Start Ray or connect to it. One of its parts gives another 15 seconds to start, too few on a busy machine; files
+    that a first attempt has read are at hand for the second.
+    """
+    for left in reversed(range(attempts)):
+        try:
+            ray.init(**options)
+            return
+        except Exception as problem:
+            ray.shutdown()
+            if left == 0:
+                raise UserError(
+                    f"Ray could not be started: {problem} Try again when the machine is less busy, or leave --engine out."
+                ) from problem
 
 
 @dataclass(frozen=True)
