@@ -194,7 +194,7 @@ def _begin(ray: Any, options: Mapping[str, Any], attempts: int = 3) -> None:
             ray.shutdown()
             if left == 0:
                 raise UserError(
-                    f"Ray could not be started: {problem} Try again when the machine is less busy, or leave --engine out."
+                    f"Ray could not be started: {problem} Try again when the machine is idle, or leave --engine out."
                 ) from problem
 
 
