@@ -5,6 +5,7 @@ Imports of JAX wait until a method is built, so that listing the methods is inst
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from .settings import (
     PPOSettings,
     RepairedSettings,
     ReplaySettings,
+    Settings,
     TeacherSettings,
 )
 
@@ -216,3 +218,10 @@ def method(name: str) -> Method:
     if name not in METHODS:
         raise unknown("method", name, METHODS)
     return METHODS[name]
+
+
+def iterations(settings: Settings) -> int:
+    """The length of a run: as many iterations as its environment steps need, on all levels of all students."""
+    train = settings.train
+    per_iteration = method(settings.method).students(settings.curriculum) * train.levels * train.rollout
+    return math.ceil(train.steps / per_iteration)

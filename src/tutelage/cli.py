@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 from .algorithms import METHODS, method
 from .envs.registry import ENVIRONMENTS, environment, preset
 from .errors import UserError, unknown
-from .runs import config
+from .runs import config, sinks
 from .runs.processes import ALONE, Group
 from .settings import Settings
 
 if TYPE_CHECKING:
     from .evaluation.evaluate import Evaluation
-    from .runs.session import Run
+    from .runs.session import Progress, Run
 
 COMMANDS = {
     "train": "start a new run",
     "resume": "go on with a run that was stopped",
+    "study": "train a grid of methods and seeds, and compare them",
     "eval": "play a run's student on a held-out suite",
     "show": "summarise a run",
     "levels": "show the levels that a run's buffer values most",
@@ -67,6 +69,7 @@ def _run(arguments: list[str]) -> int:
     return {
         "train": _train,
         "resume": _resume,
+        "study": _study,
         "eval": _eval,
         "show": _show,
         "levels": _levels,
@@ -111,6 +114,7 @@ def _train(arguments: list[str]) -> int:
         help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",
     )
     _add_devices(parser, "(default 1)")
+    _add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
     given, arguments = _apart(arguments)
@@ -127,6 +131,7 @@ def _train(arguments: list[str]) -> int:
                 print(f"  --{name.removeprefix('curriculum.').replace('_', '-'):<28} {value:<14} {text} ({kind})")
         return 0
     changes = _overrides(given + rest)
+    sinks.check(options.log)
     for name in ("seed", "steps", "devices"):
         if getattr(options, name) is not None:
             changes[f"train.{name}"] = getattr(options, name)
@@ -139,7 +144,10 @@ def _train(arguments: list[str]) -> int:
     _use_jax(_group(options), settings.train.devices)
     from .runs import session
 
-    return _finish(lambda progress: session.train_seeds(settings, path, options.seeds, progress), path, options.quiet)
+    def start(progress: Progress) -> list[Run]:
+        return session.train_seeds(settings, path, options.seeds, progress, options.log)
+
+    return _finish(start, path, options.quiet)
 
 
 def _chosen_settings(options: argparse.Namespace) -> Settings:
@@ -190,8 +198,10 @@ def _resume(arguments: list[str]) -> int:
     parser = _parser("resume")
     parser.add_argument("run", help="the directory of the run, or of the runs of several seeds")
     _add_devices(parser, "(default: as many as before; others give the same run up to rounding)")
+    _add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(arguments)
+    sinks.check(options.log)
     from .runs.group import settings_at
 
     settings = settings_at(options.run)
@@ -201,7 +211,20 @@ def _resume(arguments: list[str]) -> int:
     _use_jax(_group(options), devices)
     from .runs import session
 
-    return _finish(lambda progress: session.resume_seeds(options.run, progress, devices), options.run, options.quiet)
+    def start(progress: Progress) -> list[Run]:
+        return session.resume_seeds(options.run, progress, devices, options.log)
+
+    return _finish(start, options.run, options.quiet)
+
+
+def _add_log(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="SINK",
+        help="copy the figures to tensorboard or wandb as well; can be given twice",
+    )
 
 
 def _add_devices(parser: argparse.ArgumentParser, default: str) -> None:
@@ -215,13 +238,13 @@ def _group(options: argparse.Namespace) -> Group:
     return Group(options.coordinator, options.process_id, options.processes)
 
 
-def _finish(start: Any, path: str, quiet: bool) -> int:
+def _finish(start: Callable[[Progress], list[Run]], path: str, quiet: bool) -> int:
     from .runs.processes import first
     from .runs.progress import ProgressLine
     from .runs.session import Silent
 
     if quiet or not first():
-        runs: list[Run] = start(Silent())
+        runs = start(Silent())
     else:
         with ProgressLine() as progress:
             runs = start(progress)
@@ -234,6 +257,41 @@ def _finish(start: Any, path: str, quiet: bool) -> int:
             else f"Stopped at iteration {run.iteration} of {run.trainer.iterations}. Go on with: tutelage resume {path}"
         )
     return 0 if run.finished else 130
+
+
+def _study(arguments: list[str]) -> int:
+    parser = _parser("study")
+    parser.add_argument("study", help="a TOML file that names methods, seeds and settings (docs/studies.md)")
+    parser.add_argument("--out", help="directory for all runs, new or of this study (default runs/NAME of the file)")
+    parser.add_argument("--engine", default="local", help="local (default) for this machine, or ray")
+    parser.add_argument("--jobs", type=int, help="runs at once (default: one for each core)")
+    _add_log(parser)
+    options = parser.parse_args(arguments)
+    sinks.check(options.log)
+    from .runs import engines, grid, study
+    from .runs.overview import Overview
+    from .runs.study import State
+
+    engines.check(options.engine, options.jobs)
+    chosen = grid.read(options.study)
+    path = Path(options.out or Path("runs") / Path(options.study).stem)
+    with study.opened(chosen, path) as runs:
+        works = engines.engine(options.engine, options.jobs, options.log)
+        try:
+            with Overview(runs) as view:
+                states = study.run_all(path, runs, works, view)
+        finally:
+            works.close()
+        study.finish(path, runs)
+    failed = [run for run in runs if states[run] is State.FAILED]
+    for run in failed:
+        print(f"tutelage: {run.cell.name} failed; its log is {run.log}", file=sys.stderr)
+    left = sum(state is not State.FINISHED for state in states.values()) - len(failed)
+    if left:
+        again = shlex.join(["tutelage", "study", *arguments])
+        print(f"{left} of {len(runs)} runs are not finished. Go on with: {again}")
+        return 130
+    return 1 if failed else 0
 
 
 # --- looking

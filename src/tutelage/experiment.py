@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from .algorithms import Parts, method
+from .algorithms import Parts, iterations, method
 from .devices import ONE, Devices, use
 from .envs.base import Room
 from .envs.registry import environment
@@ -34,17 +32,15 @@ def build(settings: Settings) -> Trainer:
     chosen, train = method(settings.method), settings.train
     room, devices = build_room(settings), use(train.devices)
     parts = Parts(room, train.levels, settings.ppo, train.training_set, devices)
-    students = chosen.students(settings.curriculum)
-    per_iteration = students * train.levels * train.rollout
     return Trainer(
         env=room.env,
         space=room.space,
         student=build_student(settings, room, devices),
         curriculum=chosen.build(settings.curriculum, parts),
-        students=students,
+        students=chosen.students(settings.curriculum),
         levels=train.levels,
         rollout=train.rollout,
-        iterations=math.ceil(train.steps / per_iteration),
+        iterations=iterations(settings),
         success=room.success,
         optimum=room.optimum,
     )

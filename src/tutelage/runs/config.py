@@ -51,13 +51,13 @@ def to_toml(settings: Any) -> str:
 def from_toml(text: str, template: T, source: str = "config.toml") -> T:
     """Read what `to_toml` wrote or a person edited. The template gives the types, and the value of a missing key."""
     entries = {entry.name: entry for entry in _entries(template)}
-    given = _flatten(_load(text, source), entries, set(_sections(template)), source)
+    given = _flatten(parse_toml(text, source), entries, set(_sections(template)), source)
     return _rebuild(template, {name: _accept(entries[name], value, source) for name, value in given})
 
 
 def names(text: str, source: str = "config.toml") -> tuple[str, str]:
     """The environment and the method that a file is for: what must be known to build the template to read it with."""
-    document = _load(text, source)
+    document = parse_toml(text, source)
     for name in _CHOSEN_FIRST:
         if not isinstance(document.get(name), str):
             raise UserError(f'{source} does not say its {name}; add a line like {name} = "..." at the top.')
@@ -171,7 +171,8 @@ def _format(value: Any) -> str:
 # Reading
 
 
-def _load(text: str, source: str) -> dict[str, Any]:
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """A document; what is wrong with one that is none, and in which line."""
     try:
         return tomllib.loads(text)
     except ValueError as problem:

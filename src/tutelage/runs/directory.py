@@ -5,7 +5,6 @@ Reading needs neither a lock nor JAX, so a run can be watched and reported on wh
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 import os
@@ -24,7 +23,7 @@ from ..envs.registry import preset
 from ..errors import UserError
 from ..settings import Settings
 from . import config
-from .files import write_atomically
+from .files import locked, write_atomically
 
 CONFIG = "config.toml"
 METRICS = "metrics.jsonl"
@@ -79,30 +78,8 @@ class RunDirectory:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Be the only process that writes here. The system lets go of the lock however this process ends."""
-        path = self.path / LOCK
-        try:
-            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as problem:
-            raise UserError(f"{path} could not be opened: {problem.strerror}. Make it writable.") from problem
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.truncate(file, 0)
-                os.write(file, f"{os.getpid()}\n".encode())
-            except BlockingIOError as problem:
-                holder = os.read(file, 32).decode(errors="replace").strip() or "unknown"
-                raise UserError(
-                    f"The run {self.path} is being trained by another process (pid {holder}); "
-                    "wait until it ends or stop it, then try again."
-                ) from problem
-            except OSError as problem:
-                raise UserError(
-                    f"{path} could not be locked: {problem.strerror or problem}. "
-                    "Choose a directory with room on a file system that has locks."
-                ) from problem
+        with locked(self.path / LOCK, f"The run {self.path} is being trained"):
             yield
-        finally:
-            os.close(file)
 
     def append(self, file: str, records: Iterable[Mapping[str, Any]]) -> None:
         """Add lines of JSON. Numbers that are not finite become null: JSON has no others."""

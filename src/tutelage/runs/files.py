@@ -1,9 +1,11 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and files that say who may write."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import UserError
@@ -33,3 +35,48 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
             f"{path} could not be written: {problem.strerror or problem}. What was saved before is untouched; "
             "make room or give write permission there, then resume the run."
         ) from problem
+
+
+@contextmanager
+def locked(path: Path, busy: str) -> Iterator[None]:
+    """Be the only process within. The system lets go of the lock however this process ends.
+
+    ``busy`` begins the sentence by which all others are refused.
+    """
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as problem:
+        raise UserError(f"{path} could not be opened: {problem.strerror}. Make it writable.") from problem
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.truncate(file, 0)
+            os.write(file, f"{os.getpid()}\n".encode())
+        except BlockingIOError as problem:
+            holder = os.read(file, 32).decode(errors="replace").strip() or "unknown"
+            raise UserError(
+                f"{busy} by another process (pid {holder}); wait until it ends or stop it, then try again."
+            ) from problem
+        except OSError as problem:
+            raise UserError(
+                f"{path} could not be locked: {problem.strerror or problem}. "
+                "Choose a directory with room on a file system that has locks."
+            ) from problem
+        yield
+    finally:
+        os.close(file)
+
+
+def is_locked(path: Path) -> bool:
+    """Is some process within? Only who may start such processes should ask: for a moment it holds the lock itself."""
+    try:
+        file = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,10 +22,11 @@ from ..seeds import apart, together
 from ..settings import Settings
 from ..trainer import Trainer, TrainState, compiled
 from ..types import SOURCES
-from . import checkpoint
+from . import checkpoint, sinks
 from .directory import EVALUATIONS, METRICS, RunDirectory
 from .group import RunGroup, is_group, require_alone, seeds_of
 from .processes import alone, anywhere, by_first, first, require_same, told_by_first, tree_of_first
+from .signals import interruptible
 
 
 class Progress(Protocol):
@@ -103,14 +102,16 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
     return Run(directory, settings, trainer, room, state, iteration)
 
 
-def train(settings: Settings, path: Path | str, progress: Progress | None = None) -> Run:
-    """Start a new run in a new directory and train it to its end."""
-    _check(settings)
+def train(settings: Settings, path: Path | str, progress: Progress | None = None, log: Sequence[str] = ()) -> Run:
+    """Start a new run in a new directory and train it to its end. ``log`` names sinks, such as ``tensorboard``."""
+    _check(settings, log)
     by_first(RunDirectory.create, path, settings)
-    return _train([RunDirectory(Path(path))], [settings], progress or Silent())[0]
+    return _train([RunDirectory(Path(path))], [settings], progress or Silent(), log)[0]
 
 
-def resume(path: Path | str, progress: Progress | None = None, devices: int | None = None) -> Run:
+def resume(
+    path: Path | str, progress: Progress | None = None, devices: int | None = None, log: Sequence[str] = ()
+) -> Run:
     """Go on with a run that was stopped. The result is that of a run that was never stopped, bit for bit.
 
     Another number of ``devices`` than the run's own, which is the default, gives the same run up to rounding.
@@ -120,33 +121,37 @@ def resume(path: Path | str, progress: Progress | None = None, devices: int | No
     settings = directory.settings()
     if devices is not None:
         settings = replace(settings, train=replace(settings.train, devices=devices))
-    _check(settings)
-    return _train([directory], [settings], progress or Silent())[0]
+    _check(settings, log)
+    return _train([directory], [settings], progress or Silent(), log)[0]
 
 
-def train_seeds(settings: Settings, path: Path | str, seeds: int, progress: Progress | None = None) -> list[Run]:
+def train_seeds(
+    settings: Settings, path: Path | str, seeds: int, progress: Progress | None = None, log: Sequence[str] = ()
+) -> list[Run]:
     """Start as many runs as ``seeds``, from the settings' own seed on, and train them as one program.
 
     Each has a directory of its own in ``path``. One seed is a run like any other, in ``path`` itself.
     """
     require(seeds >= 1, f"{seeds} seeds were asked for; give at least 1.")
     if seeds == 1:
-        return [train(settings, path, progress)]
+        return [train(settings, path, progress, log)]
     _one_device(settings)
-    _check(settings)
+    _check(settings, log)
     group = RunGroup.create(path, seeds_of(settings, seeds))
-    return _train(group.runs(), group.settings(), progress or Silent())
+    return _train(group.runs(), group.settings(), progress or Silent(), log)
 
 
-def resume_seeds(path: Path | str, progress: Progress | None = None, devices: int = 0) -> list[Run]:
+def resume_seeds(
+    path: Path | str, progress: Progress | None = None, devices: int = 0, log: Sequence[str] = ()
+) -> list[Run]:
     """Go on with all runs of a program, or with a run like any other."""
     if not is_group(path):
-        return [resume(path, progress, devices)]
+        return [resume(path, progress, devices, log)]
     group = RunGroup.open(path)
     settings = group.settings()
     _one_device(settings[0], devices)
-    _check(settings[0])
-    return _train(group.runs(), settings, progress or Silent())
+    _check(settings[0], log)
+    return _train(group.runs(), settings, progress or Silent(), log)
 
 
 def _one_device(settings: Settings, devices: int = 0) -> None:
@@ -158,8 +163,9 @@ def _one_device(settings: Settings, devices: int = 0) -> None:
     )
 
 
-def _check(settings: Settings) -> None:
+def _check(settings: Settings, log: Sequence[str]) -> None:
     """Refuse what would fail only after hours."""
+    sinks.check(log)
     require_same(settings)
     room = build_room(settings)
     room.suite(settings.train.suite)
@@ -194,19 +200,25 @@ def _restore(
     return [trainer.devices.whole(tree_of_first(state)) for state in found], iteration
 
 
-def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progress: Progress) -> list[Run]:
+def _train(
+    directories: Sequence[RunDirectory], each: Sequence[Settings], progress: Progress, log_to: Sequence[str]
+) -> list[Run]:
     """Train runs that differ in the seed only, in step with each other. One is the common case."""
     progress = progress if first() else Silent()
     with ExitStack() as held:
         for directory in directories:
             by_first(held.enter_context, directory.lock())
-        interrupted = held.enter_context(_interruptible())
+        interrupted = held.enter_context(interruptible())
         trainer, room, schedule, seeds = build(each[0]), build_room(each[0]), each[0].train, len(directories)
         suite = room.suite(schedule.suite)
         states, iteration = _restore(directories, trainer, each, progress.said)
         state = together(states)
         for directory in directories:
             by_first(directory.rewind, iteration)
+        copies = [
+            held.enter_context(sinks.opened(log_to if first() else (), directory, settings, progress.said))
+            for directory, settings in zip(directories, each, strict=True)
+        ]
         if seeds > 1:
             progress.said(f"{seeds} seeds train as one program; what is shown are means over them, and steps of each.")
         progress.started(iteration, trainer.iterations, trainer.steps_per_iteration)
@@ -223,7 +235,9 @@ def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progre
                 product = jax.tree.map(lambda x: x[0], each_state[i].students)
                 # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
                 results.append(evaluate(trainer.student, product, suite, schedule.episodes, 0, room.success))
-                directories[i].append(EVALUATIONS, [evaluation_record(iteration, trainer, results[-1])])
+                record = evaluation_record(iteration, trainer, results[-1])
+                directories[i].append(EVALUATIONS, [record])
+                copies[i].evaluated(record)
             progress.evaluated(iteration, pooled(results))
 
         def untested() -> list[int]:
@@ -231,8 +245,9 @@ def _train(directories: Sequence[RunDirectory], each: Sequence[Settings], progre
             return [i for i in range(seeds) if not any(record["iteration"] == 0 for record in records[i])]
 
         def write(records: Sequence[Mapping[str, Any]]) -> None:
-            for directory, record in zip(directories, records, strict=True):
+            for directory, copy, record in zip(directories, copies, records, strict=True):
                 directory.append(METRICS, [record])
+                copy.metrics(record)
 
         def save(iteration: int) -> None:
             for directory, state in zip(directories, own(), strict=True):
@@ -333,30 +348,3 @@ def evaluation_record(
             for task in result.tasks
         },
     }
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Within, Ctrl-C or a polite kill only asks to stop; a second one stops at once. Needs the main thread."""
-    asked = False
-    signals = (signal.SIGINT, signal.SIGTERM)
-
-    def ask(number: int, frame: Any) -> None:
-        nonlocal asked
-        asked = True
-        restore()
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    before = {number: signal.getsignal(number) for number in signals}
-    for number in signals:
-        signal.signal(number, ask)
-    try:
-        yield lambda: asked
-    finally:
-        restore()

@@ -1,0 +1,61 @@
+"""One run of a study, in a process of its own: `python -m tutelage.runs.cell DIRECTORY`.
+
+The study made the directory. It holds the other end of our input: when that closes, because the study was stopped or
+has died however it did, we stop as well, with a checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+from ..errors import UserError
+
+STOPPED = 130
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Train the run to its end; 0 if that was reached, 130 if it was stopped, 2 if it cannot be done."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("run")
+    parser.add_argument("--cores", default="", help="processors to stay on, such as 0,1")
+    parser.add_argument("--log", action="append", default=[])
+    options = parser.parse_args(arguments)
+    threading.Thread(target=_stop_with_the_study, daemon=True).start()
+    if options.cores:  # before JAX counts them
+        os.sched_setaffinity(0, map(int, options.cores.split(",")))
+    try:
+        return 0 if _train(options.run, options.log) else STOPPED
+    except UserError as problem:
+        print(f"tutelage: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return STOPPED
+
+
+def _train(path: str, log: Sequence[str]) -> bool:
+    from . import session
+    from .cache import keep_compiled_programs
+    from .directory import RunDirectory
+    from .processes import ALONE, start
+    from .progress import ProgressLine
+
+    keep_compiled_programs()
+    start(ALONE, RunDirectory.open(path).settings().train.devices)
+    with ProgressLine() as progress:
+        return session.resume(path, progress, log=log).finished
+
+
+def _stop_with_the_study() -> None:
+    # Not sys.stdin: Python would wait for its lock when it ends.
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,224 @@
+"""A study file, and the runs that it asks for: methods x variants x seeds. No JAX here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..algorithms import iterations, method
+from ..envs.registry import environment, preset
+from ..errors import UserError, require, unknown
+from ..settings import Settings
+from . import config
+
+Changes = Mapping[str, str]
+"""Settings by dotted name, as `config.override` takes them."""
+
+KEYS = ("environment", "preset", "methods", "seeds", "steps", "settings", "method", "variant")
+_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a study."""
+
+    group: str
+    """The method and, where there is one, the variant: what a comparison tells apart."""
+    settings: Settings
+
+    @property
+    def seed(self) -> int:
+        return self.settings.train.seed
+
+    @property
+    def name(self) -> str:
+        """Where the run lies in the study's directory."""
+        return f"{self.group}/s{self.seed}"
+
+    @property
+    def iterations(self) -> int:
+        return iterations(self.settings)
+
+
+@dataclass(frozen=True)
+class Study:
+    """All runs that a file asks for, seed by seed, so that every method has a first result soon."""
+
+    source: str
+    text: str
+    cells: tuple[Cell, ...]
+
+
+def read(path: Path | str) -> Study:
+    """The study that a file describes."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UserError(f"The study file {path} could not be read: {problem}.") from problem
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Study:
+    """The study that a text describes. Every run's settings are built, so that what is wrong is known before any."""
+    document = config.parse_toml(text, source)
+    for key in document:
+        if key not in KEYS:
+            raise _at(source, unknown("key of a study", key, KEYS))
+    name = _text(document, "environment", source, 'as in environment = "maze"')
+    chosen = document.get("preset", "")
+    require(isinstance(chosen, str), f"preset is {chosen!r} in {source}; give a name in quotes.")
+    methods = _list(document, "methods", str, source, 'as in methods = ["dr", "accel"]')
+    seeds = _list(document, "seeds", int, source, "as in seeds = [0, 1, 2]")
+    try:
+        environment(name)
+        base = {which: preset(name, method(which).name, chosen) for which in methods}
+    except UserError as problem:
+        raise _at(source, problem) from problem
+    common = _changes(document.get("settings", {}), "settings", source)
+    if "steps" in document:
+        require("train.steps" not in common, f"{source} gives both steps and train.steps; give one of them.")
+        common["train.steps"] = _value(document["steps"], "steps", source)
+    own = _tables(document, "method", source)
+    for which in own:
+        if which not in methods:
+            raise _at(source, unknown("method of this study", which, methods))
+    groups = [
+        (group, which, common | _changes(own.get(which, {}), f"method.{which}", source) | changes)
+        for which in methods
+        for group, changes in [(which, {}), *_variants(_tables(document, "variant", source), which, methods, source)]
+    ]
+    cells = tuple(
+        Cell(group, _settings(base, which, changes, group, seed, source))
+        for seed in seeds
+        for group, which, changes in groups
+    )
+    _require_different(cells, source)
+    return Study(source, text, cells)
+
+
+def difference(old: Settings, new: Settings) -> str:
+    """The first setting in which two differ, as ``name (then, now)``; empty if there is none."""
+    before = {name: value for name, _, value, _ in config.describe(old)}
+    after = {name: value for name, _, value, _ in config.describe(new)}
+    for name in before | after:
+        if before.get(name) != after.get(name):
+            return f"{name} ({before.get(name, 'absent')} then, {after.get(name, 'absent')} now)"
+    return ""
+
+
+def _settings(
+    base: Mapping[str, Settings], which: str, changes: Changes, group: str, seed: int, source: str
+) -> Settings:
+    known = {name: _names(settings) for name, settings in base.items()}
+    for name in changes:
+        others = [other for other in known if name in known[other]]
+        require(
+            name in known[which] or not others,
+            f"{source} sets {name} for {group}, and {which} has no such setting; {others[0] if others else ''} has it, "
+            f"so put it under [method.{others[0] if others else which}].",
+        )
+    try:
+        return config.override(base[which], {**changes, "train.seed": str(seed)})
+    except UserError as problem:
+        raise _at(f"{source}, {group}", problem) from problem
+
+
+def _variants(
+    tables: Mapping[str, Mapping[str, Any]], which: str, methods: Sequence[str], source: str
+) -> Iterator[tuple[str, Changes]]:
+    """Those of one method. A variant is of all methods unless it names some."""
+    for variant, table in tables.items():
+        require(
+            _FOLDER.fullmatch(variant) is not None,
+            f"The variant '{variant}' in {source} names a folder; use letters, digits, '.', '_' and '-' only.",
+        )
+        rest = dict(table)
+        mine = methods
+        if "methods" in rest:
+            mine = _list(rest, "methods", str, f"[variant.{variant}] of {source}", 'as in methods = ["accel"]')
+            del rest["methods"]
+        for other in mine:
+            if other not in methods:
+                raise _at(f"{source}, [variant.{variant}]", unknown("method of this study", other, methods))
+        if which in mine:
+            yield f"{which}-{variant}", _changes(rest, f"variant.{variant}", source)
+
+
+def _tables(document: Mapping[str, Any], key: str, source: str) -> Mapping[str, Mapping[str, Any]]:
+    tables = document.get(key, {})
+    require(
+        isinstance(tables, dict) and all(isinstance(table, dict) for table in tables.values()),
+        f"{key} in {source} has to be sections with a name each; write [{key}.NAME].",
+    )
+    return tables
+
+
+def _changes(table: Any, section: str, source: str) -> dict[str, str]:
+    require(isinstance(table, dict), f"{section} in {source} has to be a section; write [{section}].")
+    changes: dict[str, str] = {}
+    for given, value in _leaves(table):
+        name = given.replace("-", "_").removeprefix("curriculum.")
+        require(name not in changes, f"[{section}] of {source} gives {name} twice; give it once.")
+        require(name != "train.seed", f"[{section}] of {source} gives train.seed; seeds = [...] says which there are.")
+        changes[name] = _value(value, given, source)
+    return changes
+
+
+def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _value(value: Any, name: str, source: str) -> str:
+    """As it would be written on the command line, so that ``20M`` works here as well."""
+    require(
+        isinstance(value, str | int | float), f"{name} is {value!r} in {source}; give text, a number, true or false."
+    )
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _text(document: Mapping[str, Any], key: str, source: str, example: str) -> str:
+    value = document.get(key)
+    require(isinstance(value, str), f"{source} does not say its {key}; add a line, {example}.")
+    assert isinstance(value, str)
+    return value
+
+
+def _list(document: Mapping[str, Any], key: str, kind: type, source: str, example: str) -> list[Any]:
+    values = document.get(key)
+    require(
+        isinstance(values, list) and len(values) > 0 and all(type(value) is kind for value in values),
+        f"{source} has no list of {key}; give at least one, {example}.",
+    )
+    assert isinstance(values, list)
+    return values
+
+
+def _names(settings: Settings) -> set[str]:
+    return {name.removeprefix("curriculum.") for name, _, _, _ in config.describe(settings)}
+
+
+def _require_different(cells: Iterable[Cell], source: str) -> None:
+    names: set[str] = set()
+    same: dict[Settings, str] = {}
+    for cell in cells:
+        require(
+            cell.name not in names, f"{source} asks for {cell.name} twice; name every method, variant and seed once."
+        )
+        require(
+            cell.settings not in same,
+            f"{cell.name} and {same.get(cell.settings)} are the same run in {source}; "
+            "a variant has to change some setting, so mend it or leave it out.",
+        )
+        names.add(cell.name)
+        same[cell.settings] = cell.name
+
+
+def _at(where: str, problem: UserError) -> UserError:
+    return UserError(f"In {where}: {problem}")
