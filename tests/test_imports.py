@@ -18,7 +18,7 @@ FLOORS = [
     ("types", "errors", "settings", "students", "devices", "seeds"),
     ("rl",),
     ("envs",),
-    ("rollout", "scores"),
+    ("rollout", "scores", "complexity"),
     ("curricula",),
     ("algorithms",),
     ("trainer", "experiment"),

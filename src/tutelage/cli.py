@@ -283,6 +283,7 @@ def _study(arguments: list[str]) -> int:
         finally:
             works.close()
         study.finish(path, runs)
+        _conclude(path, [str(run.path) for run in runs if run.finished and run.held_out()])
     failed = [run for run in runs if states[run] is State.FAILED]
     for run in failed:
         print(f"tutelage: {run.cell.name} failed; its log is {run.log}", file=sys.stderr)
@@ -292,6 +293,20 @@ def _study(arguments: list[str]) -> int:
         print(f"{left} of {len(runs)} runs are not finished. Go on with: {again}")
         return 130
     return 1 if failed else 0
+
+
+def _conclude(study: Path, runs: list[str]) -> None:
+    """A study's report, as far as it got. Without pictures: those take longer, and one may want them of some runs."""
+    if not runs:
+        return
+    from .report.write import write_report
+
+    try:
+        files = write_report(runs, study / "report.html", top=0, warn=_warn)
+    except UserError as problem:
+        print(f"There is no report: {problem}")
+        return
+    print(f"Wrote {files.page} and {files.tables}. With levels and episodes: tutelage report {shlex.join(runs)}")
 
 
 # --- looking

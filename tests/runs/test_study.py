@@ -57,7 +57,10 @@ if name in os.environ.get("FAKE_WAIT", "").split():
     while os.read(0, 100): pass
     sys.exit(130)
 time.sleep(float(os.environ.get("FAKE_SLEEP", "0")))
-record = {{"suite": "columns", "student": 0, "solved": int(name[-1]) / 2, "return": 1.0}}
+solved = int(name[-1]) / 2
+task = {{"solved": solved, "return": 1.0, "episodes": 4}}
+record = {{"iteration": {ITERATIONS}, "steps": 192, "suite": "columns", "seed": 0, "student": 0, "greedy": False}}
+record |= {{"solved": solved, "return": 1.0, "tasks": {{"first": task}}}}
 (run / "evaluations.jsonl").write_text(json.dumps(record) + chr(10))
 (run / "checkpoints" / "{ITERATIONS:09d}.npz").touch()
 """
@@ -430,10 +433,13 @@ def test_the_command_names_failures_at_its_end(
     shown = capsys.readouterr()
     assert shown.err.endswith("tutelage: plr/s1 failed; its log is runs/mine/plr/s1.log\n")
     assert "dr       0.250" in shown.out
+    assert "Wrote runs/mine/report.html and runs/mine/report.md." in shown.out
+    assert "one seed says nothing" in Path("runs/mine/report.md").read_text()  # of plr, whose other run has failed
     assert "--log tensorboard runs/mine/dr/s0" in Path("runs/mine/dr/s0.log").read_text()
     monkeypatch.delenv("FAKE_FAIL")
     assert main(["study", file]) == 0
     assert main(["study", file]) == 0  # nothing is left to be done
+    assert "one seed says nothing" not in Path("runs/mine/report.md").read_text()
 
 
 def test_the_command_says_how_to_go_on(
