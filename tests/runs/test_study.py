@@ -566,6 +566,7 @@ def test_what_a_task_computes_is_stopped_by_an_interrupt(tmp_path: Path, monkeyp
     assert compute([*COMMAND, str(runs[0].path)], str(runs[0].log), pause=0.02) == 130
 
 
+@pytest.mark.ray
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_a_study_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
