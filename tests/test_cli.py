@@ -140,7 +140,8 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
         (["train", "maz", "accel"], "There is no environment called 'maz'. Did you mean maze"),
         (
             ["train", "maze", "accel", "--preset", "smal"],
-            "There is no preset of maze called 'smal'. Did you mean small? Available: small, thesis-accel, thesis-dcd.",
+            "There is no preset of maze called 'smal'. Did you mean small? "
+            "Available: fast, small, thesis-accel, thesis-dcd.",
         ),
         (
             [*ACCEL, *settings(train__suite="thesis12")],
