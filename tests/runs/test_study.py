@@ -511,6 +511,7 @@ ppo.epochs = 1
 """
 
 
+@pytest.mark.long
 def test_a_study_that_was_killed_with_all_its_runs_goes_on_as_if_it_had_not_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
