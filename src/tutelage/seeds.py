@@ -35,6 +35,16 @@ def _asked(reduce: Callable[[Array, str], Array], flag: Array) -> Array:
         return flag
 
 
+def rarely(needed: Bool[Array, ""], result: T, anew: Callable[[], T]) -> T:
+    """``result``, or where that was not enough the same worked out anew.
+
+    A loop of one turn and not a conditional: under any ``vmap``, of seeds or of students, it is skipped when nobody
+    needs it.
+    """
+    start = (result, ~needed)
+    return jax.lax.while_loop(lambda found: ~found[1], lambda _: (anew(), jnp.array(True)), start)[0]
+
+
 def over_seeds(function: Callable[..., Any], seeds: int) -> Callable[..., Any]:
     """A function of a state and what all seeds share, for the states of all seeds. One seed has no axis."""
     return function if seeds == 1 else jax.vmap(function, in_axes=(0, None), axis_name=AXIS)

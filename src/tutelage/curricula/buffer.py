@@ -13,7 +13,7 @@ the order by score is part of the state.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from ..errors import require, unknown
+from ..seeds import rarely
 from ..types import Level
 from .draws import draw, sums
 from .entering import Arrivals, Held, enter, few_are_fewer
@@ -266,10 +267,9 @@ def slots_of(keys: UInt32[Array, "B 2"], hashes: UInt32[Array, "K 2"], size: Int
     place = jnp.arange(capacity, dtype=jnp.int32)
     place = jnp.where(place < size, place, -1)
 
-    def among_all(_: Any = None) -> Int[Array, " B"]:
+    def among_all() -> Int[Array, " B"]:
         first, second = jax.lax.optimization_barrier((hashes[:, 0], hashes[:, 1]))
-        match = lambda key: jnp.where((first == key[0]) & (second == key[1]), place, -1).max()  # noqa: E731
-        return jax.lax.map(match, keys)
+        return jax.lax.map(lambda key: jnp.where((first == key[0]) & (second == key[1]), place, -1).max(), keys)
 
     blocks, most = -(-capacity // _BLOCK), 8 * number
     if blocks < 4 * most:
@@ -281,9 +281,7 @@ def slots_of(keys: UInt32[Array, "B 2"], hashes: UInt32[Array, "K 2"], size: Int
     near = jnp.minimum((block[:, None] * _BLOCK + jnp.arange(_BLOCK)).reshape(-1), capacity - 1)
     same = (hashes[near][:, None] == keys).all(axis=-1)
     found = jnp.where(same, place[near][:, None], -1).max(axis=0)
-    start = (found, hit.sum() <= most)
-    # A loop of one turn and not a conditional: under vmap it is skipped when nobody needs it.
-    return jax.lax.while_loop(lambda found: ~found[1], lambda _: (among_all(), jnp.array(True)), start)[0]
+    return rarely(hit.sum() > most, found, among_all)
 
 
 _BLOCK = 64

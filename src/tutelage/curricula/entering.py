@@ -8,14 +8,14 @@ for all others, and so knows when that was not enough.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from ..seeds import anybody
+from ..seeds import anybody, rarely
 from .order import ahead, move, number_ahead, ranks
 from .wide import Wide, wide_sum
 
@@ -311,9 +311,5 @@ def enter(held: Held, arrivals: Arrivals, support: Support, few: bool) -> Outcom
     """Whichever way is faster; ``few`` says whether looking at few slots is."""
     if not few:
         return enter_plainly(held, arrivals, support)
-
-    def anew(_: Any) -> tuple[Outcome, Array]:
-        return enter_plainly(held, arrivals, support), jnp.array(True)
-
-    # A loop of one turn and not a conditional: under vmap it is skipped when nobody needs it.
-    return jax.lax.while_loop(lambda found: ~found[1], anew, enter_among_few(held, arrivals, support))[0]
+    outcome, enough = enter_among_few(held, arrivals, support)
+    return rarely(~enough, outcome, lambda: enter_plainly(held, arrivals, support))

@@ -24,16 +24,18 @@ def curriculum(
     method: str,
     replay: ReplaySettings,
     teacher: TeacherSettings,
+    evolve: EvolveSettings | None = None,
     accel_rate: float = 0.8,
     repaired_rate: float = 0.95,
 ) -> Any:
     """The settings of a method. ``replay`` is PLR's; ACCEL and REPAIRED replay at rates of their own."""
+    evolve = evolve or EvolveSettings()
     repaired = replace(replay, rate=repaired_rate, relative=True)
     table: dict[str, Callable[[], Any]] = {
         "dr": DRSettings,
         "plr": lambda: PLRSettings(replay),
         "robust-plr": lambda: PLRSettings(replay),
-        "accel": lambda: AccelSettings(replace(replay, rate=accel_rate), EvolveSettings(), teacher),
+        "accel": lambda: AccelSettings(replace(replay, rate=accel_rate), evolve, teacher),
         "minimax": lambda: PairedSettings(AdversarySettings("minimax", students=1), teacher),
         "paired": lambda: PairedSettings(AdversarySettings("regret", students=2), teacher),
         "population-paired": lambda: PairedSettings(AdversarySettings("population-regret", students=4), teacher),

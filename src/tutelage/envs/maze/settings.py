@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from ...errors import require
 from ...settings import (
-    AccelSettings,
     EvolveSettings,
     NetworkSettings,
     PPOSettings,
@@ -101,9 +100,8 @@ def _fast(method: str) -> Settings:
         method,
         ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3),
         TeacherSettings(filters=32, learning_rate=1e-3),
+        EvolveSettings(start="random", parents=32),
     )
-    if isinstance(chosen, AccelSettings):
-        chosen = replace(chosen, evolve=EvolveSettings(start="random", parents=32))
     return Settings(
         environment="maze",
         method=method,
