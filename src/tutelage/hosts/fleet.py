@@ -7,7 +7,9 @@ import multiprocessing
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from multiprocessing.connection import wait
 from multiprocessing.shared_memory import SharedMemory
 from types import TracebackType
@@ -60,7 +62,7 @@ class Fleet:
         context = multiprocessing.get_context("spawn")
         self._pipes, self._processes, self._mine = [], [], []
         ends = np.linspace(0, self.number, count + 1).round().astype(int).tolist()
-        for start, stop in zip(ends, ends[1:], strict=False):
+        for start, stop in pairwise(ends):
             here, there = context.Pipe()
             arguments = (there, self._memory.name, fields, range(start, stop), self.maker)
             process = context.Process(target=work, args=arguments, daemon=True)
@@ -78,10 +80,8 @@ class Fleet:
 
     def __exit__(self, kind: type[BaseException] | None, value: Any, trace: TracebackType | None) -> None:
         for pipe in self._pipes:
-            try:
+            with suppress(OSError):  # it may have gone before
                 pipe.send_bytes(QUIT)
-            except OSError:
-                pass  # it has gone before
             pipe.close()
         for process in self._processes:
             process.join(timeout=2)

@@ -1,4 +1,4 @@
-"""One worker: it plays some Gymnasium environments and answers through shared memory. No JAX here, nor ever in a worker.
+"""One worker: it plays some Gymnasium environments and answers through shared memory. No JAX here or in any worker.
 
 All that crosses between processes is a byte for what to do, an empty answer or a sentence for what went wrong, and
 arrays at fixed places in shared memory. Nothing is pickled but the few words that start a process.
