@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 
-from tutelage.rl.distributions import Categorical
+from tutelage.rl.distributions import Beta, Categorical, Gaussian
 
 LOGITS = np.array([[0.0, 1.0, -2.0], [3.0, 3.0, 3.0]], np.float32)
 P = np.exp(LOGITS) / np.exp(LOGITS).sum(-1, keepdims=True)
@@ -46,3 +47,36 @@ def test_a_masked_action_leaves_gradients_finite(three):
         gradient = jax.grad(lambda logits, loss=loss: loss(logits))(MASKED)
         assert jnp.isfinite(gradient).all()
         assert gradient[1] == 0
+
+
+# --- continuous actions, against scipy
+
+PARAMETERS = np.random.default_rng(0).normal(0, 1.5, (5, 6)).astype(np.float32)
+
+
+def test_gaussians_are_scipys():
+    mean, deviation = PARAMETERS[:, :3], np.exp(PARAMETERS[:, 3:])
+    theirs = scipy.stats.norm(mean, deviation)
+    action = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
+    ours = Gaussian(3)
+    np.testing.assert_allclose(ours.log_prob(PARAMETERS, action), theirs.logpdf(action).sum(-1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(ours.entropy(PARAMETERS), theirs.entropy().sum(-1), rtol=1e-5)
+    np.testing.assert_array_equal(ours.mode(PARAMETERS), mean)
+    many = jax.vmap(lambda key: ours.sample(key, PARAMETERS))(jax.random.split(jax.random.key(0), 4000))
+    np.testing.assert_allclose(many.mean(0), mean, atol=4 * deviation.max() / 4000**0.5)
+    np.testing.assert_allclose(many.std(0), deviation, rtol=0.06)
+
+
+def test_betas_are_scipys():
+    a, b = np.split(1 + np.logaddexp(0, PARAMETERS), 2, axis=1)
+    theirs = scipy.stats.beta(a, b)
+    action = np.random.default_rng(1).uniform(0.01, 0.99, (5, 3)).astype(np.float32)
+    ours = Beta(3)
+    np.testing.assert_allclose(ours.log_prob(PARAMETERS, action), theirs.logpdf(action).sum(-1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(ours.entropy(PARAMETERS), theirs.entropy().sum(-1), rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(ours.mode(PARAMETERS), (a - 1) / (a + b - 2), rtol=1e-5)
+    many = jax.vmap(lambda key: ours.sample(key, PARAMETERS))(jax.random.split(jax.random.key(0), 4000))
+    np.testing.assert_allclose(many.mean(0), theirs.mean(), atol=0.02)
+    assert ((many > 0) & (many < 1)).all()
+    extreme = np.array([60.0, -60.0], np.float32)  # almost always 1
+    assert np.isfinite(Beta(1).log_prob(extreme, Beta(1).sample(jax.random.key(0), extreme)))
