@@ -19,11 +19,25 @@ class Discrete(NamedTuple):
     n: int
 
 
+class Box(NamedTuple):
+    """As many numbers as there are bounds, each between its own two."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def n(self) -> int:
+        return len(self.low)
+
+
+ActionSpace = Discrete | Box
+
+
 class Environment(Protocol):
     """One level, no batch: ``vmap`` makes the batch. Pure, and a frozen dataclass, so that equal ones compile once."""
 
     @property
-    def action_space(self) -> Discrete: ...
+    def action_space(self) -> ActionSpace: ...
 
     def reset(self, key: PRNGKeyArray, level: Level) -> tuple[State, Observation]:
         """Start an episode on a level."""
@@ -70,7 +84,7 @@ class DesignTask(Protocol):
     def steps(self) -> int: ...
 
     @property
-    def action_space(self) -> Discrete: ...
+    def action_space(self) -> ActionSpace: ...
 
     def reset(self, key: PRNGKeyArray, level: Brief) -> tuple[State, Observation]: ...
 
@@ -102,6 +116,15 @@ class Suite:
 
 
 @dataclass(frozen=True)
+class Parameters:
+    """A view of levels as points of a box, for curricula that fit distributions to vectors."""
+
+    box: Box
+    level: Callable[[PRNGKeyArray, Array], Level]
+    """The level at a point ``[D]`` of the box; what else there is to a level is drawn with the key."""
+
+
+@dataclass(frozen=True)
 class Room:
     """An environment with all that belongs to it: what a registry entry builds."""
 
@@ -118,6 +141,8 @@ class Room:
     """An episode is solved if its return exceeds this."""
     optimum: Callable[[Level], Array] | None = None
     """The highest return possible on a level, where it can be computed."""
+    parameters: Parameters | None = None
+    """Levels as vectors, where they are such."""
     design: DesignTask | None = None
     """How a teacher builds a level from nothing."""
     editing: Callable[[int], DesignTask] | None = None
