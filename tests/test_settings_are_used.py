@@ -47,12 +47,13 @@ PPO = {
     "adam_epsilon": 0.1,
     "max_grad_norm": 1e-4,
     "normalise_returns": True,
+    "normalise_observations": True,
 }
 
 
 @pytest.fixture(scope="module")
 def learned(toy, random_state):
-    """From PPO settings to what a student is after one rollout."""
+    """From PPO settings to what a student is after two updates: what it knows of observations shows in the second."""
     rng = np.random.default_rng(0)
     value, next_value, reward = rng.normal(size=(3, 3, 2)).astype(np.float32)
     done = np.array([[False, True], [False, False], [False, False]])
@@ -74,7 +75,10 @@ def learned(toy, random_state):
         if ppo not in results:
             student = Student(ActorCritic(toy.encoder(NetworkSettings(filters=4)), CORES["none"](4), 3, 4), ACT, ppo)
             state = random_state(student, np.zeros(4, np.float32))
-            results[ppo] = jax.jit(student.update)(jax.random.key(0), state, rollout, jnp.float32(0.5))[0].params
+            update = jax.jit(student.update)
+            for i in range(2):
+                state, _ = update(jax.random.key(i), state, rollout, jnp.float32(0.5))
+            results[ppo] = state.params
         return results[ppo]
 
     return learn

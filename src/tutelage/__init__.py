@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .curricula.buffer import LevelBuffer as LevelBuffer
     from .curricula.curator import Curator as Curator
+    from .envs.custom.definition import Gymnasium as Gymnasium
     from .envs.registry import preset as preset
     from .errors import UserError as UserError
     from .evaluation.evaluate import evaluate as evaluate
@@ -39,6 +40,7 @@ _PUBLIC = {
     "Comparison": "report.comparison",
     "Curator": "curricula.curator",
     "Episode": "evaluation.record",
+    "Gymnasium": "envs.custom.definition",
     "LevelBuffer": "curricula.buffer",
     "ProgressLine": "runs.progress",
     "Run": "runs.session",

@@ -66,8 +66,14 @@ class Method:
 def _replay(base: Curriculum, replay: ReplaySettings, parts: Parts, learn_from_new: bool, students: int = 1) -> Replay:
     from .curricula.buffer import LevelBuffer
     from .curricula.replay import Replay
-    from .scores import Score
+    from .envs.base import Discrete
+    from .scores import OF_CHOICES, Score
 
+    if replay.score in OF_CHOICES and not isinstance(parts.room.env.action_space, Discrete):
+        raise UserError(
+            f"replay.score is {replay.score}, which compares the probabilities of single actions, and the actions of "
+            "this environment are numbers; choose another, such as pvl or maxmc."
+        )
     return Replay(
         base,
         LevelBuffer(replay.capacity, replay.prioritisation, replay.temperature, replay.staleness, replay.duplicates),
@@ -87,20 +93,21 @@ def _designer(task: DesignTask, settings: TeacherSettings, parts: Parts) -> Desi
     """A teacher is a student of a design task; what its settings do not say, it shares with the students."""
     from .curricula.designer import Designer
     from .devices import ONE
-    from .rl.distributions import Categorical
+    from .rl.distributions import distribution
     from .rl.networks import CORES, ActorCritic
     from .rl.ppo import Student
 
     assert parts.room.design_encoder is not None, "an environment with a design task has eyes for its designer"
-    actions = Categorical(task.action_space.n)
+    actions = distribution(task.action_space)
     # Two layers before the action: with a memory they follow it, without one the first stands in its place.
     recurrent = settings.core != "none"
     network = ActorCritic(
         encoder=parts.room.design_encoder(settings, task),
         core=CORES[settings.core](settings.width if recurrent else settings.head),
-        outputs=actions.parameters,
+        outputs=actions.outputs,
         head=settings.head,
         layers=2 if recurrent else 1,
+        constants=actions.constants,
     )
     shared = replace(parts.ppo, learning_rate=settings.learning_rate, entropy_coef=settings.entropy_coef, anneal=False)
     return Designer(task, Student(network, actions, shared, parts.devices or ONE))
@@ -173,6 +180,8 @@ def _editor(evolve: EvolveSettings, teacher: TeacherSettings, parts: Parts) -> E
     room = parts.room
     if evolve.editor == "none":
         return RandomEditor(lambda key, level: room.space.sample(key))
+    if not room.editable:
+        raise UserError("The levels of this environment cannot be edited: its file gives no edit function. Add one.")
     if evolve.editor == "random":
         return RandomEditor(lambda key, level: room.space.edit(key, level, evolve.edits))
     if room.editing is None:

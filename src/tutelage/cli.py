@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .algorithms import METHODS, method
-from .envs.registry import ENVIRONMENTS, environment, preset
+from .envs.registry import ENVIRONMENTS, environment, label, preset
 from .errors import UserError, unknown
 from .runs import config, sinks
 from .runs.processes import ALONE, Group
@@ -102,7 +102,7 @@ def _train(arguments: list[str]) -> int:
         allow_abbrev=False,
         add_help=False,
     )
-    parser.add_argument("environment", nargs="?", help=f"one of: {', '.join(ENVIRONMENTS)}")
+    parser.add_argument("environment", nargs="?", help=f"one of: {', '.join(ENVIRONMENTS)}; or a Python file")
     parser.add_argument("method", nargs="?", help=f"one of: {', '.join(METHODS)}")
     parser.add_argument("--preset", default="", help="a named set of settings (`tutelage envs` lists them)")
     parser.add_argument("--config", help="settings from a file, such as the config.toml of another run")
@@ -140,7 +140,7 @@ def _train(arguments: list[str]) -> int:
         raise UserError(f"--seeds is {options.seeds}; give at least 1.")
     first, last = settings.train.seed, settings.train.seed + options.seeds - 1
     which = f"s{first}" if first == last else f"s{first}-{last}"
-    path = options.run or f"runs/{settings.environment}-{settings.method}-{which}"
+    path = options.run or f"runs/{label(settings.environment)}-{settings.method}-{which}"
     _use_jax(_group(options), settings.train.devices)
     from .runs import session
 

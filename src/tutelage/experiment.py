@@ -6,7 +6,9 @@ from .algorithms import Parts, iterations, method
 from .devices import ONE, Devices, use
 from .envs.base import Room
 from .envs.registry import environment
-from .rl.distributions import Categorical
+from .errors import require
+from .hosts.environment import HostEnvironment
+from .rl.distributions import distribution
 from .rl.networks import CORES, ActorCritic
 from .rl.ppo import Student
 from .settings import Settings
@@ -20,17 +22,33 @@ def build_room(settings: Settings) -> Room:
 
 def build_student(settings: Settings, room: Room, devices: Devices = ONE) -> Student:
     """A student with the right eyes and hands for an environment."""
-    actions = Categorical(room.env.action_space.n)
     network = settings.network
-    core = CORES[network.core](network.width)
-    eyes = room.encoder(network)
-    return Student(ActorCritic(eyes, core, actions.parameters, network.head), actions, settings.ppo, devices)
+    actions = distribution(room.env.action_space, network.policy)
+    return Student(
+        ActorCritic(
+            encoder=room.encoder(network),
+            core=CORES[network.core](network.width),
+            outputs=actions.outputs,
+            head=network.head,
+            layers=network.layers,
+            activation=network.activation,
+            constants=actions.constants,
+        ),
+        actions,
+        settings.ppo,
+        devices,
+    )
 
 
 def build(settings: Settings) -> Trainer:
     """Everything that a run needs, from its settings. Compiles nothing yet."""
     chosen, train = method(settings.method), settings.train
     room, devices = build_room(settings), use(train.devices)
+    require(
+        train.devices == 1 or not isinstance(room.env, HostEnvironment),
+        f"train.devices is {train.devices}, and this environment is played outside of JAX, which one device does; "
+        "give 1.",
+    )
     parts = Parts(room, train.levels, settings.ppo, train.training_set, devices)
     return Trainer(
         env=room.env,

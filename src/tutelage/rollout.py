@@ -1,15 +1,17 @@
-"""Where environments are stepped, and the only place."""
+"""Where environments are stepped, and the only place but for simulators outside of JAX (``hosts``)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, PRNGKeyArray
 
 from .envs.base import Environment
+from .hosts.environment import HostEnvironment
+from .hosts.play import HostCollector
 from .rl.ppo import Student, StudentState
 from .seeds import anybody
 from .students import over_students
@@ -25,6 +27,24 @@ def select(condition: Bool[Array, "..."], yes: Any, no: Any) -> Any:
     return jax.tree.map(leaf, yes, no)
 
 
+class Collector(Protocol):
+    """Plays students on levels."""
+
+    pure: ClassVar[bool]
+    """Can it be compiled with the rest of a step?"""
+
+    def __call__(self, key: PRNGKeyArray, students: StudentState, levels: Level) -> Rollout:
+        """Play ``levels`` (``[S, B, ...]``) from the start."""
+        ...
+
+
+def collector(env: Environment | HostEnvironment, student: Student, steps: int) -> Collector:
+    """The one that an environment needs."""
+    if isinstance(env, HostEnvironment):
+        return HostCollector(env, student, steps)
+    return JaxCollector(env, student, steps)
+
+
 @dataclass(frozen=True)
 class JaxCollector:
     """Plays students in an environment written in JAX, as one scan that is compiled with the rest of the step."""
@@ -32,6 +52,7 @@ class JaxCollector:
     env: Environment
     student: Student
     steps: int
+    pure: ClassVar[bool] = True
 
     def __call__(self, key: PRNGKeyArray, students: StudentState, levels: Level) -> Rollout:
         """Play ``levels`` (``[S, B, ...]``) from the start for ``steps`` steps each."""

@@ -167,6 +167,9 @@ def _exact_regret(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Ar
     return best - view.returns
 
 
+OF_CHOICES = ("entropy", "min-margin", "least-confidence")
+"""Scores that read probabilities of single actions, so that there must be such."""
+
 _UNDISCOUNTED = ("maxmc-undiscounted", "exact-regret")
 
 _SCORES: dict[str, Callable[[Score, Rollout, Episodes, Array], Array]] = {

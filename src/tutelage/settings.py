@@ -6,7 +6,7 @@ A setting that contradicts itself is refused here, where it is built; nothing fa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from .errors import require
 
@@ -53,9 +53,31 @@ class NetworkSettings:
     core: Literal["lstm", "gru", "none"] = option("lstm", "recurrent layer; 'none' has no memory")
     width: int = option(256, "units of the recurrent layer (of a dense layer where core is 'none')")
     head: int = option(32, "hidden units of the policy head and of the value head")
+    layers: ClassVar[int] = 1
+    activation: ClassVar[str] = "relu"
+    policy: ClassVar[Literal["gaussian", "beta"]] = "gaussian"
 
     def __post_init__(self) -> None:
         for name in ("filters", "direction", "width", "head"):
+            _positive(f"network.{name}", getattr(self, name))
+
+
+@dataclass(frozen=True)
+class MLPSettings:
+    """A student of vectors: policy and value are networks of their own (thesis, appendix B: walker)."""
+
+    layers: int = option(2, "hidden layers of each of the two networks")
+    width: int = option(64, "units of each layer")
+    activation: Literal["tanh", "relu"] = option("tanh", "what follows each layer")
+    policy: Literal["gaussian", "beta"] = option("gaussian", "how numbers are drawn, where actions are numbers")
+    core: ClassVar[str] = "apart"
+
+    @property
+    def head(self) -> int:
+        return self.width
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "width"):
             _positive(f"network.{name}", getattr(self, name))
 
 
@@ -77,6 +99,7 @@ class PPOSettings:
     adam_epsilon: float = option(1e-5, "Adam's epsilon")
     max_grad_norm: float = option(0.5, "clip the gradient to this global norm")
     normalise_returns: bool = option(False, "learn values in units of the running deviation of returns")
+    normalise_observations: bool = option(False, "see observations relative to their running mean and deviation")
 
     def __post_init__(self) -> None:
         _share("ppo.discount", self.discount)
@@ -243,14 +266,14 @@ class Settings:
     environment: str
     method: str
     env: Any
-    network: NetworkSettings
+    network: NetworkSettings | MLPSettings
     ppo: PPOSettings
     curriculum: Any
     train: TrainSettings
 
     def __post_init__(self) -> None:
         train, ppo = self.train, self.ppo
-        trajectories = self.network.core != "none"
+        trajectories = self.network.core in ("lstm", "gru")
         unit, count = ("levels", train.levels) if trajectories else ("transitions", train.levels * train.rollout)
         require(
             count % ppo.minibatches == 0,

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from .complexity import lzw
 from .curricula.base import Curriculum, only_if
 from .devices import Devices
-from .envs.base import Environment, LevelSpace, observation_spec
+from .envs.base import Discrete, Environment, LevelSpace, observation_spec
+from .hosts.environment import HostEnvironment
 from .rl.ppo import Student, StudentState
-from .rollout import JaxCollector
+from .rollout import Collector, collector
 from .scores import episodes
 from .seeds import over_seeds
 from .settings import OWN
@@ -36,11 +38,20 @@ class TrainState(NamedTuple):
     iteration: Int[Array, ""]
 
 
+class Keys(NamedTuple):
+    """What is random in one iteration."""
+
+    propose: PRNGKeyArray
+    collect: PRNGKeyArray
+    learn: PRNGKeyArray
+    observe: PRNGKeyArray
+
+
 @dataclass(frozen=True)
 class Trainer:
     """Students, a curriculum, and the loop between them."""
 
-    env: Environment
+    env: Environment | HostEnvironment
     space: LevelSpace
     student: Student
     curriculum: Curriculum
@@ -84,17 +95,35 @@ class Trainer:
         )
         return self.devices.whole(state)
 
+    @cached_property
+    def collector(self) -> Collector:
+        """Who plays."""
+        return collector(self.env, self.student, self.rollout)
+
     def step(self, state: TrainState) -> tuple[TrainState, Metrics]:
         """One iteration: propose, collect, learn, observe."""
-        key = jax.random.fold_in(state.key, state.iteration)
-        k_propose, k_collect, k_learn, k_observe = jax.random.split(key, 4)
+        curriculum, proposal = self.propose(state)
+        rollout = self.collector(self.keys(state).collect, state.students, proposal.levels)
+        return self.finish(state, curriculum, proposal, rollout)
+
+    def keys(self, state: TrainState) -> Keys:
+        """All that is random in the iteration that comes next."""
+        return Keys(*jax.random.split(jax.random.fold_in(state.key, state.iteration), 4))
+
+    def propose(self, state: TrainState) -> tuple[Any, Proposal]:
+        """The levels to play, and the curriculum that has proposed them."""
         coins = jax.random.fold_in(state.coins, state.iteration)
         # Curricula see everything whole, on every device: there is one buffer, and they know nothing of devices.
-        curriculum, proposal = self.devices.whole(self.curriculum.propose(k_propose, coins, state.curriculum))
-        rollout = JaxCollector(self.env, self.student, self.rollout)(k_collect, state.students, proposal.levels)
-        students, learning = self._learn(k_learn, state, proposal, rollout)
+        return self.devices.whole(self.curriculum.propose(self.keys(state).propose, coins, state.curriculum))
+
+    def finish(
+        self, state: TrainState, curriculum: Any, proposal: Proposal, rollout: Rollout
+    ) -> tuple[TrainState, Metrics]:
+        """What follows from levels that were played: learn and observe."""
+        keys = self.keys(state)
+        students, learning = self._learn(keys.learn, state, proposal, rollout)
         rollout = self.devices.whole(rollout)
-        curriculum, info = self.curriculum.observe(k_observe, curriculum, proposal, rollout)
+        curriculum, info = self.curriculum.observe(keys.observe, curriculum, proposal, rollout)
         metrics = self._describe(proposal, rollout) | learning | info.metrics
         after = TrainState(students, curriculum, state.key, state.coins, state.iteration + 1)
         return self.devices.whole((after, metrics))
@@ -117,7 +146,6 @@ class Trainer:
         levels = jax.vmap(jax.vmap(self.space.metrics))(proposal.levels)
         success = view.success_rate(self.success)
         solved = success > 0
-        codes = jax.vmap(jax.vmap(lambda actions: lzw(actions, self.env.action_space.n), in_axes=1))(rollout.action)
         metrics = {
             "source": proposal.source,
             "learned": proposal.learn,
@@ -125,8 +153,11 @@ class Trainer:
             "solved": success.mean(),
             "episodes": view.number.sum(),
             "generation": proposal.generations.mean(),
-            "action-complexity": codes.mean(),
         }
+        actions = self.env.action_space
+        if isinstance(actions, Discrete):
+            codes = jax.vmap(jax.vmap(lambda played: lzw(played, actions.n), in_axes=1))(rollout.action)
+            metrics["action-complexity"] = codes.mean()
         metrics |= {f"level/{name}": value.mean() for name, value in levels.items()}
         # Not defined, and so NaN, where no level was solved.
         metrics |= {f"solved-level/{name}": (value * solved).sum() / solved.sum() for name, value in levels.items()}
@@ -145,7 +176,11 @@ def compiled(trainer: Trainer, most: int, seeds: int = 1) -> Callable[[TrainStat
     ``n`` is not part of the program, so every dispatch runs the same machine code: how a run is cut into dispatches
     does not change a bit of it. The state that is passed in is used up. Several ``seeds`` are one program: states (of
     which ``seeds.together`` makes one) and metrics then have a leading axis.
+
+    Where levels are played outside of JAX, what comes before and after is compiled, and the loop is Python's.
     """
+    if not trainer.collector.pure:
+        return _in_parts(trainer, most)
 
     def run(state: TrainState, n: Array) -> tuple[TrainState, Metrics]:
         shapes = jax.eval_shape(trainer.step, state)[1]
@@ -161,3 +196,22 @@ def compiled(trainer: Trainer, most: int, seeds: int = 1) -> Callable[[TrainStat
 
     jitted = jax.jit(over_seeds(run, seeds), donate_argnums=0)
     return lambda state, n: jitted(state, jnp.int32(n))
+
+
+def _in_parts(trainer: Trainer, most: int) -> Callable[[TrainState, int], tuple[TrainState, Metrics]]:
+    keys, propose, finish = jax.jit(trainer.keys), jax.jit(trainer.propose), jax.jit(trainer.finish)
+
+    def run(state: TrainState, n: int) -> tuple[TrainState, Metrics]:
+        played = []
+        for _ in range(n):
+            curriculum, proposal = propose(state)
+            rollout = trainer.collector(keys(state).collect, state.students, proposal.levels)
+            state, metrics = finish(state, curriculum, proposal, rollout)
+            played.append(metrics)
+
+        def column(*values: Array) -> np.ndarray:
+            return np.array([*values, *[np.nan] * (most - n)], np.float32)
+
+        return state, jax.tree.map(column, *jax.device_get(played))
+
+    return run

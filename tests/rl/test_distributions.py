@@ -24,7 +24,7 @@ def test_log_prob_and_entropy_are_those_of_the_softmax(three):
     np.testing.assert_allclose(three.entropy(LOGITS), -(P * np.log(P)).sum(-1), rtol=1e-6)
     np.testing.assert_allclose(three.probabilities(LOGITS), P, rtol=1e-6)
     assert three.mode(LOGITS).tolist() == [1, 0]
-    assert three.parameters == 3
+    assert (three.outputs, three.constants) == (3, 0)
 
 
 def test_samples_follow_the_probabilities(three):
@@ -72,11 +72,12 @@ def test_betas_are_scipys():
     theirs = scipy.stats.beta(a, b)
     action = np.random.default_rng(1).uniform(0.01, 0.99, (5, 3)).astype(np.float32)
     ours = Beta(3)
-    np.testing.assert_allclose(ours.log_prob(PARAMETERS, action), theirs.logpdf(action).sum(-1), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(ours.entropy(PARAMETERS), theirs.entropy().sum(-1), rtol=1e-3, atol=1e-5)
-    np.testing.assert_allclose(ours.mode(PARAMETERS), (a - 1) / (a + b - 2), rtol=1e-5)
+    log_prob = (theirs.logpdf(action) - np.log(2)).sum(-1)  # from -1 to 1 is twice as wide
+    np.testing.assert_allclose(ours.log_prob(PARAMETERS, 2 * action - 1), log_prob, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(ours.entropy(PARAMETERS), (theirs.entropy() + np.log(2)).sum(-1), rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(ours.mode(PARAMETERS), 2 * (a - 1) / (a + b - 2) - 1, rtol=1e-4, atol=1e-6)
     many = jax.vmap(lambda key: ours.sample(key, PARAMETERS))(jax.random.split(jax.random.key(0), 4000))
-    np.testing.assert_allclose(many.mean(0), theirs.mean(), atol=0.02)
-    assert ((many > 0) & (many < 1)).all()
+    np.testing.assert_allclose(many.mean(0), 2 * theirs.mean() - 1, atol=0.04)
+    assert (np.abs(many) < 1).all()
     extreme = np.array([60.0, -60.0], np.float32)  # almost always 1
     assert np.isfinite(Beta(1).log_prob(extreme, Beta(1).sample(jax.random.key(0), extreme)))

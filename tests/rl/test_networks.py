@@ -114,7 +114,7 @@ def test_actor_critic_has_a_policy_and_a_value_for_every_step(core):
     assert jax.tree.map(jnp.shape, after) == jax.tree.map(jnp.shape, carry)
     assert policy.shape == (STEPS, BATCH, 3)
     assert value.shape == (STEPS, BATCH)
-    assert network.recurrent == (core != "none")
+    assert network.recurrent == (core in ("lstm", "gru"))
 
 
 @pytest.mark.parametrize("size", [5, 9], ids=["small, whole image", "large, by patches"])

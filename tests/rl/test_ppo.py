@@ -12,8 +12,9 @@ import pytest
 from tutelage import build, compiled, preset
 from tutelage.rl.advantages import gae
 from tutelage.rl.distributions import Categorical
+from tutelage.rl.moments import Moments
 from tutelage.rl.networks import CORES, ActorCritic
-from tutelage.rl.ppo import ReturnStatistics, Student
+from tutelage.rl.ppo import Student
 from tutelage.settings import DRSettings, NetworkSettings, PPOSettings
 from tutelage.types import Rollout
 
@@ -177,7 +178,7 @@ def returns_so_far(rollout: Rollout, discount: float) -> np.ndarray:
 
 def test_the_running_deviation_is_that_of_all_returns(school):
     _, state, update = school(replace(ONE_STEP, normalise_returns=True))
-    assert ReturnStatistics(*(jnp.zeros(()),) * 3).deviation == 1
+    assert Moments(*(jnp.zeros(()),) * 3).deviation == 1
     rollouts = [experience(seed)._replace(reward=3 * experience(seed).reward + seed) for seed in range(3)]
     for rollout in rollouts:
         state, _ = update(KEY, state, rollout, START)
@@ -190,7 +191,7 @@ def test_the_running_deviation_is_that_of_all_returns(school):
 def test_values_speak_the_environments_units(school):
     """The network's output is in units of the deviation, and nobody but the student knows."""
     student, state, update = school(replace(ONE_STEP, normalise_returns=True, value_clip=False))
-    state = state._replace(returns=ReturnStatistics(np.float32(100), np.float32(0), np.float32(400)))  # deviation 2
+    state = state._replace(returns=Moments(np.float32(100), np.float32(0), np.float32(400)))  # deviation 2
     memory, obs, first = student.initial_carry(BATCH), experience().obs[0], np.ones(BATCH, bool)
     _, _, raw = student.network.apply(state.params, memory, obs[None], first[None])
     np.testing.assert_allclose(student.value(state, memory, obs, first), 2 * raw[0], rtol=1e-5)

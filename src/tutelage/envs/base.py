@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 from jaxtyping import Array, PRNGKeyArray
 
+from ..hosts.environment import HostEnvironment
 from ..types import Level, Metrics, Observation, State, TimeStep
 
 
@@ -19,18 +20,13 @@ class Discrete(NamedTuple):
     n: int
 
 
-class Box(NamedTuple):
-    """As many numbers as there are bounds, each between its own two."""
+class Continuous(NamedTuple):
+    """``n`` numbers, each meant to be from -1 to 1: an environment scales what it is given, and cuts off the rest."""
 
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    @property
-    def n(self) -> int:
-        return len(self.low)
+    n: int
 
 
-ActionSpace = Discrete | Box
+ActionSpace = Discrete | Continuous
 
 
 class Environment(Protocol):
@@ -100,7 +96,7 @@ class Task:
     """A named source of episodes to be tested on. Tasks with equal environments and level shapes run as one program."""
 
     name: str
-    env: Environment
+    env: Environment | HostEnvironment
     sample: Callable[[PRNGKeyArray], Level]
     """The level of one episode: constant for a fixed level, a new draw for a procedural one."""
     max_steps: int
@@ -113,6 +109,13 @@ class Suite:
 
     name: str
     tasks: tuple[Task, ...]
+
+
+class Box(NamedTuple):
+    """Vectors whose entries have bounds of their own."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class Parameters:
 class Room:
     """An environment with all that belongs to it: what a registry entry builds."""
 
-    env: Environment
+    env: Environment | HostEnvironment
     space: LevelSpace
     encoder: Callable[[Any], Any]
     """From network settings to a module that embeds observations ``[T, B, ...]``."""
@@ -137,6 +140,8 @@ class Room:
     suites: tuple[str, ...]
     empty: Callable[[PRNGKeyArray], Level] | None = None
     """A generator of the simplest levels, where there is one."""
+    editable: bool = True
+    """Can its levels be edited?"""
     success: float = 0.0
     """An episode is solved if its return exceeds this."""
     optimum: Callable[[Level], Array] | None = None
@@ -156,6 +161,8 @@ class Room:
     """Draw one episode as a moving picture, from its level and its states ``[T + 1, ...]``."""
 
 
-def observation_spec(env: Environment, level: Level) -> Any:
+def observation_spec(env: Environment | HostEnvironment, level: Level) -> Any:
     """Shapes and dtypes of an observation of ``env``, without playing."""
+    if isinstance(env, HostEnvironment):
+        return jax.ShapeDtypeStruct(env.shape, env.dtype)
     return jax.eval_shape(env.reset, jax.random.key(0), level)[1]

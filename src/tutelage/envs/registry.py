@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import unknown
@@ -13,6 +14,7 @@ from ..settings import Settings
 
 if TYPE_CHECKING:
     from .base import Room
+    from .custom.entry import FileEntry
     from .published import Published
 
 
@@ -55,8 +57,12 @@ ENVIRONMENTS = {
 }
 
 
-def environment(name: str) -> Entry:
-    """Look up an environment."""
+def environment(name: str) -> Entry | FileEntry:
+    """Look up an environment by its name, or by the path of a Python file that defines one."""
+    if name.endswith(".py"):
+        from .custom.entry import entry
+
+        return entry(name)
     if name not in ENVIRONMENTS:
         raise unknown("environment", name, ENVIRONMENTS)
     return ENVIRONMENTS[name]
@@ -69,3 +75,8 @@ def preset(environment_name: str, method: str, name: str = "") -> Settings:
     if name not in entry.presets:
         raise unknown(f"preset of {environment_name}", name, entry.presets)
     return entry.presets[name](method)
+
+
+def label(environment_name: str) -> str:
+    """A short name of an environment, to call files after."""
+    return Path(environment_name).stem

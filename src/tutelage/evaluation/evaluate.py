@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,6 +18,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..envs.base import Environment, Suite, Task
 from ..errors import require
+from ..hosts.environment import HostEnvironment
+from ..hosts.play import play_episodes
 from ..rl.ppo import Student, StudentState
 from ..rollout import select
 
@@ -91,7 +93,8 @@ def evaluate(
         levels = [_sampler(task)(k) for task, k in zip(tasks, keys, strict=True)]
         stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *levels)
         longest = max(task.max_steps for task in tasks)
-        play = _player(student, tasks[0].env, greedy)
+        env = tasks[0].env
+        play = _host_player(student, env, greedy) if isinstance(env, HostEnvironment) else _player(student, env, greedy)
         returns, lengths = jax.device_get(play(state, jnp.concatenate(keys), stacked, jnp.int32(longest)))
         for i, task in enumerate(tasks):
             mine = slice(i * episodes, (i + 1) * episodes)
@@ -178,3 +181,28 @@ def _player(student: Student, env: Environment, greedy: bool) -> Callable[..., t
         return total, length
 
     return jax.jit(play)
+
+
+@lru_cache(maxsize=64)
+def host_actor(student: Student, greedy: bool) -> Callable[..., tuple[Any, Array]]:
+    """Memory and actions of a student at step ``t`` of a batch of episodes, each with a key of its own."""
+    act = actor(student, greedy)
+
+    def step(state: StudentState, keys: PRNGKeyArray, t: Array, memory: Any, obs: Any) -> tuple[Any, Array]:
+        k_act = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, t))[0])(keys)
+        first = jnp.broadcast_to(t == 0, keys.shape)
+        return jax.vmap(act, (None, 0, 0, 0, 0))(state, k_act, memory, obs, first)
+
+    return jax.jit(step)
+
+
+def _host_player(student: Student, env: HostEnvironment, greedy: bool) -> Callable[..., tuple[Any, Any]]:
+    """As `_player`, for an environment outside of JAX."""
+    act = host_actor(student, greedy)
+
+    def play(state: StudentState, keys: PRNGKeyArray, levels: Any, longest: Array) -> tuple[Any, Any]:
+        starts = jax.vmap(dice)(keys)
+        _, *played = play_episodes(partial(act, state), student.initial_carry, env, starts, levels, int(longest))
+        return played[0], played[1]
+
+    return play

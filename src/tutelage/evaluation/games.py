@@ -11,6 +11,7 @@ import numpy as np
 from ..envs.matrix.settings import matrix
 from ..envs.matrix.solve import expected_utility, maximin, minimax_regret, worst_payoff, worst_regret
 from ..experiment import build
+from ..rl.distributions import Categorical
 from ..settings import Settings
 from ..trainer import TrainState
 
@@ -32,6 +33,7 @@ def play_game(settings: Settings, iterations: int) -> GameResult:
     """Train on a matrix game and compare. Play of two sides that chase each other cycles; its average need not."""
     trainer = build(settings)
     actions = trainer.student.actions
+    assert isinstance(actions, Categorical)
 
     def step(state: TrainState, _: None) -> tuple[TrainState, jax.Array]:
         state, _metrics = trainer.step(state)

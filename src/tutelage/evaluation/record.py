@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..envs.base import Task
+from ..hosts.environment import HostEnvironment
+from ..hosts.play import play_episodes
 from ..rl.ppo import Student, StudentState
 from ..types import Level, State
-from .evaluate import actor, dice, episode_key, episode_level
+from .evaluate import actor, dice, episode_key, episode_level, host_actor
 
 
 class Episode(NamedTuple):
@@ -22,8 +24,10 @@ class Episode(NamedTuple):
 
     level: Level
     states: State
-    """``[T + 1, ...]``: before the first step, and after every step."""
-    actions: Int[np.ndarray, " T"]
+    """``[T + 1, ...]``: before the first step, and after every step. Of an environment outside of JAX, whose states are
+    nobody else's to see, what plays the episode again: ``seed``, and every ``action`` with one more at the end.
+    """
+    actions: np.ndarray
     rewards: Float[np.ndarray, " T"]
 
     @property
@@ -44,6 +48,8 @@ def record(
     (A single episode is not always rounded as one of a batch is, which can turn an action that was nearly a tie.)
     """
     key = episode_key(seed, task, number)
+    if isinstance(task.env, HostEnvironment):
+        return _record_host(student, state, task, task.env, key, greedy)
     level, states, actions, rewards, length = jax.device_get(_recorder(student, task, greedy)(state, key))
     length = int(length)
     return Episode(level, jax.tree.map(lambda x: x[: length + 1], states), actions[:length], rewards[:length])
@@ -53,6 +59,8 @@ def record(
 def _recorder(student: Student, task: Task, greedy: bool) -> Callable[[StudentState, PRNGKeyArray], tuple[Any, ...]]:
     """Buffers are as long as the longest episode, but no step is played after the end."""
     act, env, longest = actor(student, greedy), task.env, task.max_steps
+    assert not isinstance(env, HostEnvironment)
+    choice = jax.eval_shape(student.actions.mode, jnp.zeros(student.actions.outputs + student.actions.constants))
 
     def play(state: StudentState, key: PRNGKeyArray) -> tuple[Any, ...]:
         level = episode_level(task, key)
@@ -88,10 +96,35 @@ def _recorder(student: Student, task: Task, greedy: bool) -> Callable[[StudentSt
             memory,
             jnp.bool_(False),
             jax.tree.map(buffer, env_state),
-            jnp.zeros(longest, jnp.int32),
+            jnp.zeros((longest, *choice.shape), choice.dtype),
             jnp.zeros(longest),
         )
         t, *_, states, actions, rewards = jax.lax.while_loop(lambda c: (c[0] < longest) & ~c[4], body, start)
         return level, states, actions, rewards, t
 
     return jax.jit(play)
+
+
+def _record_host(
+    student: Student, state: StudentState, task: Task, env: HostEnvironment, key: PRNGKeyArray, greedy: bool
+) -> Episode:
+    level = jax.device_get(episode_level(task, key))
+    k_reset, k_play = dice(key)
+    steps: list[tuple[np.ndarray, float]] = []
+    seeds, _, lengths = play_episodes(
+        partial(host_actor(student, greedy), state),
+        student.initial_carry,
+        env,
+        (k_reset[None], k_play[None]),
+        jax.tree.map(lambda x: np.asarray(x)[None], level),
+        task.max_steps,
+        lambda step: steps.append((step["action"][0], float(step["reward"][0]))),
+    )
+    length = int(lengths[0])
+    actions = np.stack([action for action, _ in steps[:length]])
+    rewards = np.array([reward for _, reward in steps[:length]], np.float32)
+    states = {
+        "seed": np.full(length + 1, seeds[0]),
+        "action": np.concatenate([actions, np.zeros_like(actions[:1])]),
+    }
+    return Episode(level, states, actions, rewards)

@@ -1,27 +1,35 @@
-"""Many environments in worker processes, played in step. A worker that dies, hangs or errs is named, with its level."""
+"""Many environments in worker processes, played in step. A worker that dies, hangs or errs is named, with its level.
+
+There is one fleet for an environment at a time: who trains and who evaluates take turns with it. It starts when it is
+first needed and ends with the program, or when something went wrong with it.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import multiprocessing
 import os
+import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from multiprocessing.connection import wait
 from multiprocessing.shared_memory import SharedMemory
-from types import TracebackType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..errors import UserError
-from .simulator import DONE, QUIT, RESET, STEP, Field, Maker, arrays, work
+from .environment import PATIENCE, HostEnvironment
+from .simulator import DONE, QUIT, RESET, STEP, Field, arrays, work
 
-PATIENCE = 60.0
-"""Seconds that a worker may take for one order before it counts as hung."""
+_open: dict[HostEnvironment, Fleet] = {}
+
+EACH = 8
+"""Environments of a worker, where nobody needs a certain number of them."""
 
 
 def cores() -> int:
@@ -29,56 +37,83 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@dataclass
+def hire(env: HostEnvironment, level: Mapping[str, np.ndarray], number: int | None = None) -> Fleet:
+    """The fleet of an environment. ``level`` is one level, or a batch of some other number of them.
+
+    With a ``number`` it has exactly so many; without one, as many as the fleet has that is there.
+    """
+    fields = tuple(Field(f"level/{name}", value.shape[1:], str(value.dtype)) for name, value in level.items())
+    there = _open.get(env)
+    if there is not None and there.level == fields and number in (None, there.number):
+        return there
+    if there is not None:
+        there.close()
+    workers = env.workers or cores()
+    return Fleet(env, fields, number or EACH * workers, workers)
+
+
+@contextmanager
+def _unguarded() -> Iterator[None]:
+    """A spawned process runs the main script again, to find what it was given there. Ours is given nothing from there,
+    so that a script which trains needs no ``if __name__ == "__main__"``.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+@atexit.register
+def dismiss() -> None:
+    """End all workers."""
+    for fleet in list(_open.values()):
+        fleet.close()
+
+
 class Fleet:
-    """``number`` environments, shared equally by some workers. Use it as a context: leaving it ends the workers."""
+    """``number`` environments, shared equally by some workers."""
 
-    maker: Maker
-    number: int
-    observation: Field
-    """Of one environment; so is the action."""
-    action: Field
-    level: Sequence[Field]
-    """The leaves of a level, called ``level/NAME``; a level that is one array is ``level/``."""
-    workers: int = 0
-    """0 for one a core."""
-    patience: float = PATIENCE
-    shared: dict[str, np.ndarray] = field(default_factory=dict, init=False)
-
-    def __enter__(self) -> Fleet:
-        count = min(self.workers or cores(), self.number)
+    def __init__(self, env: HostEnvironment, level: Sequence[Field], number: int, workers: int) -> None:
+        self.env, self.level, self.number = env, tuple(level), number
+        each = [*(Field(f.name, (number, *f.shape), f.dtype) for f in (env.observation, env.action, *level))]
         fields = [
-            *(Field(f.name, (self.number, *f.shape), f.dtype) for f in (self.observation, self.action, *self.level)),
-            Field("next_obs", (self.number, *self.observation.shape), self.observation.dtype),
-            Field("reward", (self.number,), "float32"),
-            Field("terminated", (self.number,), "bool"),
-            Field("truncated", (self.number,), "bool"),
-            Field("seed", (self.number,), "int64"),
-            Field("busy", (self.number,), "int64"),
+            *each,
+            Field("next_obs", (number, *env.shape), env.dtype),
+            Field("reward", (number,), "float32"),
+            Field("terminated", (number,), "bool"),
+            Field("truncated", (number,), "bool"),
+            Field("active", (number,), "bool"),
+            Field("seed", (number,), "int64"),
+            Field("busy", (number,), "int64"),
         ]
         self._memory = SharedMemory(create=True, size=sum(f.bytes for f in fields))
         self.shared = arrays(self._memory, fields)
         # Not a fork: a process with JAX's threads must not be forked.
         context = multiprocessing.get_context("spawn")
         self._pipes, self._processes, self._mine = [], [], []
-        ends = np.linspace(0, self.number, count + 1).round().astype(int).tolist()
-        for start, stop in pairwise(ends):
-            here, there = context.Pipe()
-            arguments = (there, self._memory.name, fields, range(start, stop), self.maker)
-            process = context.Process(target=work, args=arguments, daemon=True)
-            process.start()
-            there.close()
-            self._pipes.append(here)
-            self._processes.append(process)
-            self._mine.append(range(start, stop))
+        _open[env] = self
+        ends = np.linspace(0, number, min(workers, number) + 1).round().astype(int).tolist()
         try:
-            self._answers("making its environments", max(self.patience, PATIENCE))
+            for start, stop in pairwise(ends):
+                here, there = context.Pipe()
+                arguments = (there, self._memory.name, fields, range(start, stop), env.maker)
+                process = context.Process(target=work, args=arguments, daemon=True)
+                with _unguarded():
+                    process.start()
+                there.close()
+                self._pipes.append(here)
+                self._processes.append(process)
+                self._mine.append(range(start, stop))
+            self._answers("making its environments", max(env.patience, PATIENCE))
         except BaseException:
-            self.__exit__(None, None, None)
+            self.close()
             raise
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: Any, trace: TracebackType | None) -> None:
+    def close(self) -> None:
+        """End the workers, whatever they do."""
+        _open.pop(self.env, None)
         for pipe in self._pipes:
             with suppress(OSError):  # it may have gone before
                 pipe.send_bytes(QUIT)
@@ -88,47 +123,62 @@ class Fleet:
             if process.is_alive():
                 process.kill()
                 process.join()
-        self.shared = {}
+        self._pipes, self._processes, self.shared = [], [], {}
         self._memory.close()
         self._memory.unlink()
 
-    def reset(self, levels: dict[str, np.ndarray], seeds: np.ndarray) -> np.ndarray:
+    def reset(self, levels: Mapping[str, np.ndarray], seeds: np.ndarray) -> np.ndarray:
         """Start an episode everywhere; every environment has its level and its seed. Returns the observations."""
         for name, value in levels.items():
             self.shared[f"level/{name}"][...] = value
         self.shared["seed"][...] = seeds
+        self.shared["active"][...] = True
         self._order(RESET, "starting an episode")
+        self._receive("starting an episode")
         return self.shared["obs"].copy()
 
-    def step(self, actions: np.ndarray) -> dict[str, np.ndarray]:
-        """Play one action everywhere. Who is done starts again on its level at once: ``obs`` is of the new episode,
-        ``next_obs`` the true successor.
-        """
+    def send(self, actions: np.ndarray, active: np.ndarray | bool = True) -> None:
+        """Let one action be played everywhere, or where somebody is still ``active``."""
         self.shared["action"][...] = actions
+        self.shared["active"][...] = active
         self._order(STEP, "playing a step")
+
+    def receive(self) -> dict[str, np.ndarray]:
+        """What followed. Who is done has started again on its level: ``obs`` is of the new episode, ``next_obs`` the
+        true successor.
+        """
+        self._receive("playing a step")
         names = ("obs", "next_obs", "reward", "terminated", "truncated")
         return {name: self.shared[name].copy() for name in names}
+
+    def _receive(self, doing: str) -> None:
+        try:
+            self._answers(doing, self.env.patience)
+        except BaseException:
+            self.close()  # whatever has happened, the workers are no longer in step
+            raise
 
     def _order(self, order: bytes, doing: str) -> None:
         for index, pipe in enumerate(self._pipes):
             try:
                 pipe.send_bytes(order)
             except OSError:
-                raise self._trouble(index, doing, "has died") from None
-        self._answers(doing, self.patience)
+                trouble = self._trouble(index, doing, "has died")
+                self.close()
+                raise trouble from None
 
     def _answers(self, doing: str, patience: float) -> None:
         pending = {pipe: index for index, pipe in enumerate(self._pipes)}
         deadline = time.monotonic() + patience
         while pending:
-            ready = wait(list(pending), max(0.0, deadline - time.monotonic()))
+            ready: list[Any] = wait(list(pending), max(0.0, deadline - time.monotonic()))
             if not ready:
                 index = next(iter(pending.values()))
-                raise self._trouble(index, doing, f"has not answered for {patience:.0f} s")
+                raise self._trouble(index, doing, f"has not answered for {patience:g} s")
             for pipe in ready:
-                index = pending.pop(pipe)  # pyright: ignore[reportArgumentType]
+                index = pending.pop(pipe)
                 try:
-                    said = self._pipes[index].recv_bytes()
+                    said = pipe.recv_bytes()
                 except (EOFError, OSError):
                     raise self._trouble(index, doing, "has died") from None
                 if said != DONE:

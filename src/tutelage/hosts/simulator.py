@@ -1,4 +1,4 @@
-"""One worker: it plays some Gymnasium environments and answers through shared memory. No JAX here or in any worker.
+"""One worker: it plays some Gymnasium environments and answers through shared memory. No JAX here.
 
 All that crosses between processes is a byte for what to do, an empty answer or a sentence for what went wrong, and
 arrays at fixed places in shared memory. Nothing is pickled but the few words that start a process.
@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .spaces import Observed, Played, observed, played
 
 RESET, STEP, QUIT = b"r", b"s", b"q"
 DONE = b"."
@@ -32,7 +38,7 @@ class Field(NamedTuple):
     @property
     def bytes(self) -> int:
         size = int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
-        return -(-size // 64) * 64  # a cache line at least, so that no two fields share one
+        return max(-(-size // 64), 1) * 64  # a cache line at least, so that no two fields share one
 
 
 def arrays(memory: SharedMemory, fields: Sequence[Field]) -> dict[str, np.ndarray]:
@@ -44,87 +50,125 @@ def arrays(memory: SharedMemory, fields: Sequence[Field]) -> dict[str, np.ndarra
     return found
 
 
+def load_file(path: str) -> ModuleType:
+    """A Python file as a module, run once in every process."""
+    name = f"_tutelage_{Path(path).stem}"
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == path:
+        return known
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
 class Maker(NamedTuple):
-    """Where the function is that makes an environment: a module's name or a file, and a name inside it."""
+    """Where the function is that makes an environment: a module's name or a file, and a dotted name inside it."""
 
     module: str
     name: str
-    arguments: str = "{}"
-    """JSON."""
-
-    def function(self) -> Callable[..., Any]:
-        if not self.module.endswith(".py"):
-            return getattr(importlib.import_module(self.module), self.name)
-        name = f"_tutelage_{Path(self.module).stem}"
-        if name not in sys.modules:
-            spec = importlib.util.spec_from_file_location(name, self.module)
-            assert spec is not None
-            assert spec.loader is not None
-            sys.modules[name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(sys.modules[name])
-        return getattr(sys.modules[name], self.name)
 
     def __call__(self) -> Any:
-        return self.function()(**json.loads(self.arguments))
+        module = load_file(self.module) if self.module.endswith(".py") else importlib.import_module(self.module)
+        function: Callable[[], Any] = reduce(getattr, self.name.split("."), module)
+        return function()
 
 
 class Malformed(Exception):
     """An environment has answered with what it did not announce."""
 
 
+class Simulator(NamedTuple):
+    """One environment with what its spaces mean."""
+
+    environment: Any
+    observed: Observed
+    played: Played
+
+    @classmethod
+    def make(cls, maker: Maker) -> Simulator:
+        environment = maker()
+        return cls(environment, observed(environment.observation_space), played(environment.action_space))
+
+
 def work(pipe: Connection, memory_name: str, fields: Sequence[Field], mine: range, maker: Maker) -> None:
     """The life of a worker that plays the environments ``mine``."""
+    # Ctrl-C is for who trains: it ends the iteration first, and that needs its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Should the environment's file use JAX to draw levels, it must not take an accelerator here.
+    os.environ["JAX_PLATFORMS"] = "cpu"
     memory = SharedMemory(memory_name)
     shared = arrays(memory, fields)
-    levels = sorted(name for name in shared if name.startswith("level/"))
+    names = [name for name in shared if name.startswith("level/")]
     at = mine.start
     try:
-        environments = {}
+        simulators = {}
         for at in mine:
-            environments[at] = maker()
+            simulators[at] = Simulator.make(maker)
         pipe.send_bytes(DONE)
         while (order := pipe.recv_bytes()) != QUIT:
             for at in mine:
+                if not shared["active"][at]:
+                    continue
                 shared["busy"][mine.start] = at  # should this be the last thing that the worker does
-                level = {name.removeprefix("level/"): shared[name][at].copy() for name in levels}
                 if order == RESET:
-                    _show(shared, at, "obs", _reset(environments[at], shared, at, level))
+                    _show(shared, at, "obs", _reset(simulators[at], shared, at, names))
                 else:
-                    _step(environments[at], shared, at, level)
+                    _step(simulators[at], shared, at, names)
             pipe.send_bytes(DONE)
-    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+    except (EOFError, BrokenPipeError):
         pass  # whoever asks is gone, and so is the need for an answer
     except BaseException as error:
         said = {"at": at, "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
         pipe.send_bytes(json.dumps(said).encode())
     finally:
+        shared.clear()
         memory.close()
 
 
-def _reset(environment: Any, shared: dict[str, np.ndarray], at: int, level: dict[str, np.ndarray]) -> Any:
-    # A counter of episodes makes the simulator's own dice: the same run plays the same episodes.
+def nested(flat: Mapping[str, Any]) -> Any:
+    """A level as its environment is given it: an array, or dictionaries of arrays by the names of its fields."""
+    if list(flat) == [""]:
+        return flat[""]
+    level: dict[str, Any] = {}
+    for name, value in flat.items():
+        *path, last = name.split("/")
+        reduce(lambda place, key: place.setdefault(key, {}), path, level)[last] = value
+    return level
+
+
+def _reset(simulator: Simulator, shared: dict[str, np.ndarray], at: int, names: Sequence[str]) -> np.ndarray:
+    # Each seed follows from the one before: the same run plays the same episodes.
     seed = int(shared["seed"][at])
     shared["seed"][at] = (seed * 1_103_515_245 + 12_345) % 2**31
-    given = level.get("", level)  # a level that is one array, or a dictionary of arrays
-    return environment.reset(seed=seed, options={"level": given})[0]
+    level = nested({name.removeprefix("level/"): shared[name][at].copy() for name in names})
+    return simulator.observed.array(simulator.environment.reset(seed=seed, options={"level": level})[0])
 
 
-def _step(environment: Any, shared: dict[str, np.ndarray], at: int, level: dict[str, np.ndarray]) -> None:
-    action = shared["action"][at]
-    played = action.copy() if action.ndim else action.item()
-    obs, reward, terminated, truncated, _ = environment.step(played)
+def _step(simulator: Simulator, shared: dict[str, np.ndarray], at: int, names: Sequence[str]) -> None:
+    action = simulator.played.action(shared["action"][at])
+    obs, reward, terminated, truncated, _ = simulator.environment.step(action)
+    obs = simulator.observed.array(obs)
     _show(shared, at, "next_obs", obs)
     if not np.isfinite(reward):
         raise Malformed(f"step() gave a reward of {reward}")
     shared["reward"][at], shared["terminated"][at], shared["truncated"][at] = reward, terminated, truncated
-    _show(shared, at, "obs", _reset(environment, shared, at, level) if terminated or truncated else obs)
+    _show(shared, at, "obs", _reset(simulator, shared, at, names) if terminated or truncated else obs)
 
 
-def _show(shared: dict[str, np.ndarray], at: int, name: str, obs: Any) -> None:
+def _show(shared: dict[str, np.ndarray], at: int, name: str, obs: np.ndarray) -> None:
     place = shared[name][at]
-    obs = np.asarray(obs)
     if obs.shape != place.shape:
         raise Malformed(f"an observation has the shape {obs.shape}, and the observation space says {place.shape}")
     if not np.can_cast(obs.dtype, place.dtype, "same_kind"):
         raise Malformed(f"an observation is of {obs.dtype}, and the observation space says {place.dtype}")
-    place[...] = obs
+    if obs.dtype.kind == "f" and not np.isfinite(obs).all():
+        raise Malformed("an observation has an entry that is not finite")
+    shared[name][at] = obs

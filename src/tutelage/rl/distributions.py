@@ -4,11 +4,43 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln, digamma
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from ..envs.base import ActionSpace, Discrete
+
+
+class Distribution(Protocol):
+    """Actions from parameters ``[*b, outputs + constants]``."""
+
+    @property
+    def outputs(self) -> int:
+        """How many parameters follow from what is seen: what the policy head produces."""
+        ...
+
+    @property
+    def constants(self) -> int:
+        """How many come after these that are learned, but the same whatever is seen."""
+        ...
+
+    def sample(self, key: PRNGKeyArray, parameters: Array) -> Any: ...
+
+    def mode(self, parameters: Array) -> Any: ...
+
+    def log_prob(self, parameters: Array, action: Any) -> Array: ...
+
+    def entropy(self, parameters: Array) -> Array: ...
+
+
+def distribution(space: ActionSpace, continuous: Literal["gaussian", "beta"] = "gaussian") -> Distribution:
+    """What draws the actions of a space; numbers come from the family of one's choice."""
+    if isinstance(space, Discrete):
+        return Categorical(space.n)
+    return Gaussian(space.n) if continuous == "gaussian" else Beta(space.n)
 
 
 @dataclass(frozen=True)
@@ -16,41 +48,47 @@ class Categorical:
     """One of ``n`` actions. The parameters are logits; a masked action has a logit of minus infinity."""
 
     n: int
+    constants = 0
 
     @property
-    def parameters(self) -> int:
-        """How many numbers the policy head must produce."""
+    def outputs(self) -> int:
         return self.n
 
-    def sample(self, key: PRNGKeyArray, logits: Float[Array, "*b n"]) -> Int[Array, "*b"]:
-        return jax.random.categorical(key, logits).astype(jnp.int32)
+    def sample(self, key: PRNGKeyArray, parameters: Float[Array, "*b n"]) -> Int[Array, "*b"]:
+        return jax.random.categorical(key, parameters).astype(jnp.int32)
 
-    def mode(self, logits: Float[Array, "*b n"]) -> Int[Array, "*b"]:
-        return jnp.argmax(logits, axis=-1).astype(jnp.int32)
+    def mode(self, parameters: Float[Array, "*b n"]) -> Int[Array, "*b"]:
+        return jnp.argmax(parameters, axis=-1).astype(jnp.int32)
 
-    def log_prob(self, logits: Float[Array, "*b n"], action: Int[Array, "*b"]) -> Float[Array, "*b"]:
+    def log_prob(self, parameters: Float[Array, "*b n"], action: Int[Array, "*b"]) -> Float[Array, "*b"]:
         # A masked sum instead of a gather: its gradient is a product, not a scatter.
-        chosen = jnp.where(jax.nn.one_hot(action, self.n, dtype=bool), jax.nn.log_softmax(logits), 0.0)
+        chosen = jnp.where(jax.nn.one_hot(action, self.n, dtype=bool), jax.nn.log_softmax(parameters), 0.0)
         return chosen.sum(axis=-1)
 
-    def entropy(self, logits: Float[Array, "*b n"]) -> Float[Array, "*b"]:
-        log_p = jax.nn.log_softmax(logits)
+    def entropy(self, parameters: Float[Array, "*b n"]) -> Float[Array, "*b"]:
+        log_p = jax.nn.log_softmax(parameters)
         # 0 log 0 is 0, also for its gradient: a masked action contributes nothing.
         return -jnp.where(jnp.isfinite(log_p), jnp.exp(log_p) * jnp.where(jnp.isfinite(log_p), log_p, 0.0), 0.0).sum(-1)
 
-    def probabilities(self, logits: Float[Array, "*b n"]) -> Float[Array, "*b n"]:
-        return jax.nn.softmax(logits)
+    def probabilities(self, parameters: Float[Array, "*b n"]) -> Float[Array, "*b n"]:
+        return jax.nn.softmax(parameters)
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """``n`` independent normal numbers. The parameters are means and then logarithms of deviations."""
+    """``n`` independent normal numbers. The parameters are means and then logarithms of deviations, which do not depend
+    on what is seen.
+    """
 
     n: int
 
     @property
-    def parameters(self) -> int:
-        return 2 * self.n
+    def outputs(self) -> int:
+        return self.n
+
+    @property
+    def constants(self) -> int:
+        return self.n
 
     def sample(self, key: PRNGKeyArray, parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
         mean, log_deviation = jnp.split(parameters, 2, axis=-1)
@@ -71,34 +109,36 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Beta:
-    """``n`` independent numbers between 0 and 1, each with one peak: both shape parameters are above 1.
+    """``n`` independent numbers between -1 and 1, each with one peak: both shape parameters are above 1.
 
     The parameters are what the two shapes are the softplus of, plus 1. A bounded action needs no clipping with it.
     """
 
     n: int
+    constants = 0
 
     @property
-    def parameters(self) -> int:
+    def outputs(self) -> int:
         return 2 * self.n
 
     def sample(self, key: PRNGKeyArray, parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
         a, b = self._shapes(parameters)
         # A number of exactly 0 or 1 would have a logarithm of minus infinity.
-        return jnp.clip(jax.random.beta(key, a, b), 1e-6, 1 - 1e-6)
+        return 2 * jnp.clip(jax.random.beta(key, a, b), 1e-6, 1 - 1e-6) - 1
 
     def mode(self, parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
         a, b = self._shapes(parameters)
-        return jnp.where(a + b > 2, (a - 1) / jnp.maximum(a + b - 2, 1e-12), 0.5)
+        return 2 * jnp.where(a + b > 2, (a - 1) / jnp.maximum(a + b - 2, 1e-12), 0.5) - 1
 
     def log_prob(self, parameters: Float[Array, "*b 2n"], action: Float[Array, "*b n"]) -> Float[Array, "*b"]:
         a, b = self._shapes(parameters)
-        return ((a - 1) * jnp.log(action) + (b - 1) * jnp.log1p(-action) - betaln(a, b)).sum(axis=-1)
+        x = (action + 1) / 2
+        return ((a - 1) * jnp.log(x) + (b - 1) * jnp.log1p(-x) - betaln(a, b) - math.log(2)).sum(axis=-1)
 
     def entropy(self, parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b"]:
         a, b = self._shapes(parameters)
         spread = (a - 1) * digamma(a) + (b - 1) * digamma(b) - (a + b - 2) * digamma(a + b)
-        return (betaln(a, b) - spread).sum(axis=-1)
+        return (betaln(a, b) - spread + math.log(2)).sum(axis=-1)
 
     def _shapes(self, parameters: Array) -> tuple[Array, Array]:
         a, b = jnp.split(1 + jax.nn.softplus(parameters), 2, axis=-1)

@@ -122,7 +122,28 @@ class Dense(nn.Module):
         return ()
 
 
-CORES = {"lstm": LSTM, "gru": GRU, "none": Dense}
+class Nothing(nn.Module):
+    """No shared layer at all: policy and value are networks of their own."""
+
+    width: int
+
+    def __call__(self, carry: Carry, x: Float[Array, "T B d"], first: Bool[Array, "T B"]) -> tuple[Carry, Array]:
+        return carry, x
+
+    def initial_carry(self, batch: int) -> Carry:
+        return ()
+
+
+class Flat(nn.Module):
+    """An observation as one vector of numbers, as it is."""
+
+    @nn.compact
+    def __call__(self, obs: Array) -> Float[Array, "n d"]:
+        return obs.reshape(obs.shape[0], -1).astype(jnp.float32)
+
+
+CORES = {"lstm": LSTM, "gru": GRU, "none": Dense, "apart": Nothing}
+ACTIVATIONS = {"relu": nn.relu, "tanh": nn.tanh}
 
 
 def _scan(cell: Any, carry: Carry, inputs: tuple[Array, Array]) -> tuple[Carry, Array]:
@@ -137,15 +158,19 @@ class ActorCritic(nn.Module):
     """Policy and value from a sequence of observations ``[T, B, ...]``, through one shared core."""
 
     encoder: nn.Module
-    core: LSTM | GRU | Dense
+    core: LSTM | GRU | Dense | Nothing
     outputs: int
     head: int
     layers: int = 1
     """Hidden layers of each head."""
+    activation: str = "relu"
+    """Of the heads."""
+    constants: int = 0
+    """Parameters of the policy that are learned but do not depend on what is seen, after those that do."""
 
     @property
     def recurrent(self) -> bool:
-        return not isinstance(self.core, Dense)
+        return isinstance(self.core, (LSTM, GRU))
 
     def initial_carry(self, batch: int) -> Carry:
         return self.core.initial_carry(batch)
@@ -160,10 +185,14 @@ class ActorCritic(nn.Module):
         carry, x = self.core(carry, seen.reshape(*leading, -1), first)
         x = x.reshape(-1, x.shape[-1])
         policy = self._head("policy", x, self.outputs, 0.01)
+        if self.constants:
+            same = self.param("policy_constants", nn.initializers.zeros, (self.constants,))
+            policy = jnp.concatenate([policy, jnp.broadcast_to(same, (len(policy), self.constants))], axis=-1)
         value = self._head("value", x, 1, 1.0)
         return carry, policy.reshape(*leading, -1), value.reshape(leading)
 
     def _head(self, name: str, x: Array, outputs: int, scale: float) -> Array:
         for layer in range(self.layers):
-            x = nn.relu(nn.Dense(self.head, kernel_init=_relu_init, name=f"{name}_hidden_{layer}")(x))
+            hidden = nn.Dense(self.head, kernel_init=_relu_init, name=f"{name}_hidden_{layer}")
+            x = ACTIVATIONS[self.activation](hidden(x))
         return nn.Dense(outputs, kernel_init=nn.initializers.orthogonal(scale), name=name)(x)

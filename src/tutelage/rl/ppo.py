@@ -14,21 +14,12 @@ from ..devices import ONE, Devices
 from ..settings import PPOSettings
 from ..types import Carry, Metrics, Observation, Rollout
 from .advantages import gae
-from .distributions import Categorical
+from .distributions import Distribution
+from .moments import Moments, none_yet, seen
 from .networks import ActorCritic
 
-
-class ReturnStatistics(NamedTuple):
-    """Running moments of the discounted return (Welford)."""
-
-    number: Float[Array, ""]
-    mean: Float[Array, ""]
-    squares: Float[Array, ""]
-
-    @property
-    def deviation(self) -> Float[Array, ""]:
-        variance = self.squares / jnp.maximum(self.number, 1.0)
-        return jnp.where(self.number > 0, jnp.sqrt(variance + 1e-8), 1.0)
+_FARTHEST = 10.0
+"""Deviations from the mean beyond which an observation is cut off, where they are normalised."""
 
 
 class StudentState(NamedTuple):
@@ -36,7 +27,10 @@ class StudentState(NamedTuple):
 
     params: Any
     optimiser: Any
-    returns: ReturnStatistics
+    returns: Moments
+    """Of the discounted return so far in an episode."""
+    observations: Any
+    """Moments of every array of an observation; ``()`` where they are not normalised."""
     updates: Int[Array, ""]
 
 
@@ -54,18 +48,17 @@ class Student:
     """A network that acts, and the rule by which it learns. All functions are of one student, without an ``S`` axis."""
 
     network: ActorCritic
-    actions: Categorical
+    actions: Distribution
     ppo: PPOSettings
     devices: Devices = ONE
     """Over which the levels it plays and learns from are split."""
 
     def init(self, key: PRNGKeyArray, obs: Observation) -> StudentState:
         """A new student. ``obs`` is one observation (or its shapes), without a batch."""
+        moments = jax.tree.map(lambda x: none_yet(x.shape), obs) if self.ppo.normalise_observations else ()
         obs = jax.tree.map(lambda x: jnp.zeros((1, 1, *x.shape), x.dtype), obs)
         params = self.network.init(key, self.network.initial_carry(1), obs, jnp.ones((1, 1), bool))
-        # No two fields share an array: a state may be donated to a compiled function.
-        returns = ReturnStatistics(jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))
-        return StudentState(params, self._optimiser.init(params), returns, jnp.int32(0))
+        return StudentState(params, self._optimiser.init(params), none_yet(), moments, jnp.int32(0))
 
     def initial_carry(self, batch: int) -> Carry:
         return self.network.initial_carry(batch)
@@ -86,15 +79,25 @@ class Student:
 
     def _forward(self, state: StudentState, carry: Carry, obs: Observation, first: Array) -> tuple[Carry, Any, Array]:
         obs, first = jax.tree.map(lambda x: x[None], (obs, first))
-        carry, policy, value = self._apply(state.params, carry, obs, first)
+        carry, policy, value = self._apply(state.params, carry, self._perceived(state, obs), first)
         return carry, policy[0], value[0] * self._unit(state.returns)
+
+    def _perceived(self, state: StudentState, obs: Observation) -> Observation:
+        """Observations as the network sees them."""
+        if not self.ppo.normalise_observations:
+            return obs
+
+        def normal(x: Array, moments: Moments) -> Array:
+            return jnp.clip((x - moments.mean) / moments.deviation, -_FARTHEST, _FARTHEST)
+
+        return jax.tree.map(normal, obs, state.observations)
 
     def _apply(self, params: Any, carry: Carry, obs: Observation, first: Array) -> tuple[Carry, Any, Array]:
         # Only to say what flax cannot: this network returns three things.
         output: Any = self.network.apply(params, carry, obs, first)
         return output
 
-    def _unit(self, returns: ReturnStatistics) -> Float[Array, ""] | float:
+    def _unit(self, returns: Moments) -> Float[Array, ""] | float:
         """The network learns values in this unit, so that everybody else can speak the environment's."""
         return returns.deviation if self.ppo.normalise_returns else 1.0
 
@@ -123,7 +126,8 @@ class Student:
             ppo.gae_lambda,
         )
         batch = _Batch(
-            obs=rollout.obs,
+            # As they were seen when it acted; what is learned about observations is for the next rollout.
+            obs=self._perceived(state, rollout.obs),
             first=rollout.first,
             action=rollout.action,
             log_prob=rollout.log_prob,
@@ -154,6 +158,8 @@ class Student:
 
         order = jax.vmap(shuffled)(jax.random.split(key, ppo.epochs)).reshape(ppo.epochs * ppo.minibatches, -1)
         (params, optimiser), metrics = jax.lax.scan(minibatch, (state.params, state.optimiser), order)
+        if ppo.normalise_observations:
+            state = state._replace(observations=_observe(state.observations, rollout.obs))
         state = state._replace(params=params, optimiser=optimiser, updates=state.updates + 1)
         return state, jax.tree.map(jnp.mean, metrics)
 
@@ -201,7 +207,12 @@ class _Batch(NamedTuple):
     advantage: Float[Array, "T B"]
 
 
-def _observe_returns(statistics: ReturnStatistics, rollout: Rollout, discount: float) -> ReturnStatistics:
+def _observe(statistics: Any, obs: Observation) -> Any:
+    """Add the observations of a rollout."""
+    return jax.tree.map(lambda x, moments: seen(moments, x.astype(jnp.float32)), obs, statistics)
+
+
+def _observe_returns(statistics: Moments, rollout: Rollout, discount: float) -> Moments:
     """Add a rollout's discounted returns-so-far, which start anew with every episode."""
 
     def forward(return_tm1: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -210,8 +221,4 @@ def _observe_returns(statistics: ReturnStatistics, rollout: Rollout, discount: f
         return return_t, return_t
 
     _, returns = jax.lax.scan(forward, jnp.zeros_like(rollout.reward[0]), (rollout.reward, rollout.first))
-    n, mean = returns.size, returns.mean()
-    total = statistics.number + n
-    shift = mean - statistics.mean
-    squares = statistics.squares + jnp.square(returns - mean).sum() + jnp.square(shift) * statistics.number * n / total
-    return ReturnStatistics(total, statistics.mean + shift * n / total, squares)
+    return seen(statistics, returns)

@@ -17,6 +17,7 @@ from ..envs.base import Room
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
 from ..experiment import build, build_room
+from ..hosts.environment import HostEnvironment
 from ..rl.ppo import StudentState
 from ..seeds import apart, together
 from ..settings import Settings
@@ -136,7 +137,7 @@ def train_seeds(
     if seeds == 1:
         return [train(settings, path, progress, log)]
     _one_device(settings)
-    _check(settings, log)
+    _check(settings, log, seeds)
     group = RunGroup.create(path, seeds_of(settings, seeds))
     return _train(group.runs(), group.settings(), progress or Silent(), log)
 
@@ -163,11 +164,16 @@ def _one_device(settings: Settings, devices: int = 0) -> None:
     )
 
 
-def _check(settings: Settings, log: Sequence[str]) -> None:
+def _check(settings: Settings, log: Sequence[str], seeds: int = 1) -> None:
     """Refuse what would fail only after hours."""
     sinks.check(log)
     require_same(settings)
     room = build_room(settings)
+    require(
+        seeds == 1 or not isinstance(room.env, HostEnvironment),
+        "Several seeds as one program need an environment that is written in JAX; train one seed at a time, or put the "
+        "seeds into a study.",
+    )
     room.suite(settings.train.suite)
     build(settings)
 

@@ -1,0 +1,1 @@
+"""Environments that users bring: any Gymnasium environment that takes its level when it is reset."""

@@ -1,0 +1,36 @@
+"""What a user says about an environment of their own. No JAX here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Gymnasium:
+    """A Gymnasium environment with levels: any pytree of arrays, which it takes in ``reset(options={"level": ...})``.
+
+    A file that calls one of these ``environment`` can be trained on: ``tutelage train path/to/file.py robust-plr``.
+    Levels are drawn and edited by functions of JAX, which are compiled. An environment gets a level as NumPy arrays:
+    the array itself, or dictionaries by the names of the fields.
+    """
+
+    make: Callable[[], Any]
+    """A new environment. Called in every worker process, which runs the file as well."""
+    sample: Callable[[Any], Any]
+    """A random level, from a random key."""
+    edit: Callable[[Any, Any], Any] | None = None
+    """A level after one small random change, from a random key and the level. ACCEL needs it."""
+    metrics: Callable[[Any], Mapping[str, Any]] | None = None
+    """Named numbers of a level, to be logged."""
+    easy: Callable[[Any], Any] | None = None
+    """A random level of the simplest kind, for ACCEL to start from; without it, ``sample``."""
+    tests: Mapping[str, Any] = field(default_factory=dict)
+    """Held-out levels by name: the suite ``tests``. There is always the suite ``fresh``, of new random levels."""
+    success: float = 0.0
+    """An episode is solved if its return exceeds this."""
+    max_steps: int = 1000
+    """An episode of an evaluation that has not ended by then is cut off. Training needs a time limit of its own."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What differs from the preset, by dotted name, such as ``{"train.steps": "2M"}``."""

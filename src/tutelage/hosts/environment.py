@@ -1,0 +1,37 @@
+"""An environment that is not written in JAX, as the rest of the program knows it. No JAX here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .simulator import Field, Maker
+
+if TYPE_CHECKING:
+    from ..envs.base import ActionSpace
+
+PATIENCE = 60.0
+"""Seconds that a worker may take for one order before it counts as hung."""
+
+
+@dataclass(frozen=True)
+class HostEnvironment:
+    """Played by worker processes, many at a time; each takes its level when it is reset."""
+
+    maker: Maker
+    shape: tuple[int, ...]
+    """Of an observation; so is the dtype."""
+    dtype: str
+    action_space: ActionSpace
+    discrete: bool
+    workers: int = 0
+    """Processes that play; 0 for one a core."""
+    patience: float = PATIENCE
+
+    @property
+    def observation(self) -> Field:
+        return Field("obs", self.shape, self.dtype)
+
+    @property
+    def action(self) -> Field:
+        return Field("action", (), "int32") if self.discrete else Field("action", (self.action_space.n,), "float32")

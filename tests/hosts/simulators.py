@@ -1,0 +1,63 @@
+"""Gymnasium environments for tests, well-behaved and not. Workers import this file, so it does without JAX."""
+
+import os
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Counting(gymnasium.Env):
+    """Counts up by the action; pays and sees the count. A level says where to end, and what goes wrong."""
+
+    observation_space = spaces.Box(-1000, 1000, (3,), np.float32)
+    action_space = spaces.Discrete(3)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        level = options["level"]
+        self.goal, self.limit, self.trouble = (int(level[name]) for name in ("goal", "limit", "trouble"))
+        if self.trouble == 6:
+            raise ValueError("this level is outside of the space")
+        self.count, self.time, self.start = 0, 0, self.np_random.random()
+        return self._observation(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.count, self.time = self.count + action, self.time + 1
+        if self.time == 2:
+            self._misbehave()
+        reward = float("nan") if self.trouble == 5 and self.time == 2 else self.count / 10
+        return self._observation(), reward, self.count >= self.goal, self.time >= self.limit, {}
+
+    def _misbehave(self):
+        if self.trouble == 1:
+            os._exit(3)
+        if self.trouble == 2:
+            time.sleep(60)
+        if self.trouble == 3:
+            raise RuntimeError("the physics exploded")
+
+    def _observation(self):
+        if self.trouble == 4 and self.time == 2:
+            return np.zeros(7, np.float32)
+        return np.array([self.count, self.time, self.start], np.float32)
+
+
+class Reaching(gymnasium.Env):
+    """Continuous actions with bounds of their own, and an observation that is a dictionary."""
+
+    observation_space = spaces.Dict({"at": spaces.Box(-9, 9, (2,)), "mode": spaces.Discrete(3)})
+    action_space = spaces.Box(np.float32([0, -4]), np.float32([10, 4]))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.mode = int(options["level"])
+        self.time = 0
+        return {"at": np.zeros(2, np.float32), "mode": self.mode}, {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.time += 1
+        return {"at": action.astype(np.float32) / 10, "mode": self.mode}, float(action[0]), False, self.time >= 5, {}
