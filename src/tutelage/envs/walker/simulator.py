@@ -87,3 +87,32 @@ class Walker(BipedalWalker):
         body = self.world.CreateStaticBody(fixtures=fixture)
         body.color1, body.color2 = fill, edge
         return body
+
+
+def terrain(level: Level, stair_steps: StairSteps = "exact") -> Terrain:
+    """The terrain that a level is played on."""
+    walker = Walker(stair_steps=stair_steps)
+    walker.reset(options={"level": level})
+    shapes = [body.fixtures[0].shape for body in reversed(walker.terrain)]
+    blocks = [list(shape.vertices) for shape in shapes if isinstance(shape, Box2D.b2PolygonShape)]
+    return Terrain(walker.terrain_x, [float(y) for y in walker.terrain_y], blocks)
+
+
+def replay(level: Level, actions: np.ndarray, stair_steps: StairSteps = "exact") -> np.ndarray:
+    """Where the body was while these actions were played from a level's start, up to the end of the episode:
+    ``[T + 1, part, (x, y, angle)]``, the parts in the order hull, upper leg, lower leg, and the other leg's.
+    """
+    walker = Walker(max(1, len(actions)), stair_steps)
+    walker.reset(options={"level": level})
+    poses = [_pose(walker)]
+    for action in actions:
+        _, _, terminated, _, _ = walker.step(action)
+        poses.append(_pose(walker))
+        if terminated:
+            break
+    return np.array(poses)
+
+
+def _pose(walker: Walker) -> list[tuple[float, float, float]]:
+    assert walker.hull is not None
+    return [(*body.position, body.angle) for body in (walker.hull, *walker.legs)]

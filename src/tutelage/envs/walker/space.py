@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ...errors import require
@@ -59,9 +60,13 @@ class WalkerSpace:
         size = jax.random.uniform(size_key, (edits,), minval=sizes[which, 0], maxval=sizes[which, 1])
         moves = jnp.where(jax.random.bernoulli(sign_key, shape=(edits,)), size, -size)
         point = jnp.asarray(level.parameters)[: len(self.free)]
-        for i in range(edits):  # one after the other: each stops at the border
-            moved = point + jnp.where(jnp.arange(len(self.free)) == which[i], moves[i], 0.0)
-            point = jnp.clip(moved, *self._ends())
+
+        def move(point: Array, edit: tuple[Array, Array]) -> tuple[Array, None]:
+            index, by = edit
+            moved = jnp.where(jnp.arange(len(self.free)) == index, point + by, point)
+            return jnp.clip(moved, *self._ends()), None  # one after the other: each stops at the border
+
+        point, _ = lax.scan(move, point, (which, moves))
         return level._replace(parameters=self._tidy(point), seed=random_seed(seed_key))
 
     def metrics(self, level: Level) -> Metrics:
