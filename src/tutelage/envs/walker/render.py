@@ -1,0 +1,188 @@
+"""Pictures of a walker's levels: their profiles, their parameters, and an episode that moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import cos, pi, sin
+from pathlib import Path
+
+import numpy as np
+from gymnasium.envs.box2d.bipedal_walker import (
+    FPS,
+    HULL_POLY,
+    LEG_H,
+    LEG_W,
+    SCALE,
+    TERRAIN_GRASS,
+    TERRAIN_LENGTH,
+    TERRAIN_STEP,
+)
+from PIL import Image, ImageDraw, ImageFont
+
+from ...errors import require
+from .level import PARAMETERS, POET, Level, Parameter
+from .simulator import replay, terrain
+from .terrain import Terrain
+
+# Each differs in brightness too, so that a grey print can be read.
+SKY, GRASS, SOIL, STONE, STONE_EDGE = (236, 242, 250), (58, 110, 50), (150, 178, 112), (92, 96, 104), (52, 55, 61)
+HULL, NEAR, FAR, BODY_EDGE, FLAG = (206, 38, 38), (226, 120, 60), (150, 82, 48), (72, 24, 16), (206, 38, 38)
+TEXT, FAINT, PAPER, LINE = (40, 40, 40), (205, 205, 205), (255, 255, 255), (0, 114, 178)
+
+FINISH = (TERRAIN_LENGTH - TERRAIN_GRASS) * TERRAIN_STEP
+"""Who gets here is done."""
+
+_FINE = 3
+"""Drawn so many times larger and scaled down, for smooth edges."""
+
+_HULL = np.array(HULL_POLY) / SCALE
+_LEG = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * np.array([LEG_W, LEG_H]) / 2
+_SHAPES = (_HULL, _LEG, _LEG * (0.8, 1), _LEG, _LEG * (0.8, 1))
+_COLOURS = (HULL, FAR, FAR, NEAR, NEAR)
+_BACK_TO_FRONT = (1, 2, 0, 3, 4)
+
+Window = tuple[float, float, float, float]
+"""Left, bottom, right and top of what is shown, in Box2D's units."""
+
+
+def gallery(levels: Sequence[Level], captions: Sequence[str], path: str | Path, unit: int = 9) -> None:
+    """Write levels into one PNG, one under the other, as profiles from start to finish, a caption over each.
+
+    All are drawn to one scale, of ``unit`` pixels for one of Box2D's units.
+    """
+    require(len(levels) > 0, "There are no levels to draw; give at least one.")
+    require(
+        len(levels) == len(captions),
+        f"There are {len(levels)} levels and {len(captions)} captions; give as many of both.",
+    )
+    font, gap = ImageFont.load_default(size=13), 12
+    strips = [_profile(level, unit) for level in levels]
+    heads = [17 * (caption.count("\n") + 1) for caption in captions]
+    height = gap + sum(head + strip.height + gap for head, strip in zip(heads, strips, strict=True))
+    sheet = Image.new("RGB", (strips[0].width + 2 * gap, height), PAPER)
+    pen = ImageDraw.Draw(sheet)
+    y = gap
+    for caption, head, strip in zip(captions, heads, strips, strict=True):
+        pen.multiline_text((gap, y), caption, TEXT, font, spacing=2)
+        sheet.paste(strip, (gap, y + head))
+        y += head + strip.height + gap
+    sheet.save(path, format="PNG")
+
+
+def rose(groups: Mapping[str, Sequence[Level]], path: str | Path, stairs: bool = True, size: int = 340) -> None:
+    """Write the parameters of levels into one PNG, a panel for each group: every level is a line around the middle,
+    which is the lowest value of each parameter; the rim is its highest.
+    """
+    require(len(groups) > 0, "There are no levels to draw; give at least one group.")
+    shown = PARAMETERS if stairs else PARAMETERS[:POET]
+    panels = [_rose(name, levels, shown, size) for name, levels in groups.items()]
+    sheet = Image.new("RGB", (sum(panel.width for panel in panels), panels[0].height), PAPER)
+    for i, panel in enumerate(panels):
+        sheet.paste(panel, (i * panel.width, 0))
+    sheet.save(path, format="PNG")
+
+
+def animate(level: Level, actions: np.ndarray, path: str | Path, unit: int = 22, every: int = 3) -> None:
+    """Play actions from a level's start, and write the episode as a GIF that runs as fast as it was played."""
+    actions = np.asarray(actions)
+    require(
+        actions.ndim == 2 and actions.shape[1] == 4,
+        f"The actions have the shape {list(actions.shape)}; give [steps, 4].",
+    )
+    require(every >= 1, f"every is {every}; give at least 1.")
+    ground, poses = terrain(level), replay(level, actions)
+    # The camera goes along with the hull, but does not shake with it.
+    span = min(25, len(poses))
+    padded = np.pad(poses[:, 0, 1], (span // 2, span - 1 - span // 2), mode="edge")
+    heights = np.convolve(padded, np.full(span, 1 / span), mode="valid")
+    # The last pose is shown in any case: one wants to see how it ended.
+    shown = sorted({*range(0, len(poses), every), len(poses) - 1})
+    frames, colours = [], _palette()
+    for t in shown:
+        left, bottom = poses[t, 0, 0] - 4.5, heights[t] - 4.5
+        picture = _scene(ground, (left, bottom, left + 15.0, bottom + 9.0), unit, poses[t])
+        frames.append(picture.quantize(palette=colours, dither=Image.Dither.NONE))
+    duration = [1000 * every // FPS] * (len(frames) - 1) + [1500]
+    frames[0].save(path, format="GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
+
+
+def _palette() -> Image.Image:
+    """The colours of a scene and what lies between any two: the same for all frames, so that nothing flickers."""
+    pure = np.array([SKY, GRASS, SOIL, STONE, STONE_EDGE, HULL, NEAR, FAR, BODY_EDGE, TEXT])
+    mixed = (pure[:, None] + pure) // 2
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(mixed[np.triu_indices(len(pure))].astype(np.uint8).tobytes())
+    return palette
+
+
+def _profile(level: Level, unit: int) -> Image.Image:
+    ground, start = terrain(level), replay(level, np.empty((0, 4)))[0]
+    corners = [y for block in ground.blocks for x, y in block if x <= ground.x[-1]]
+    window = (0.0, min(*ground.y, *corners) - 1.5, ground.x[-1], max(start[0, 1] - 1.6, *ground.y, *corners) + 2.8)
+    return _scene(ground, window, unit, start)
+
+
+def _scene(ground: Terrain, window: Window, unit: int, pose: np.ndarray) -> Image.Image:
+    left, bottom, right, top = window
+    fine = unit * _FINE
+    wide, high = round((right - left) * unit), round((top - bottom) * unit)
+    image = Image.new("RGB", (wide * _FINE, high * _FINE), SKY)
+    pen = ImageDraw.Draw(image)
+
+    def place(points: Sequence[Sequence[float]] | np.ndarray) -> list[tuple[float, float]]:
+        return [((x - left) * fine, (top - y) * fine) for x, y in points]
+
+    # A little more on both sides than can be seen: behind a pit, points are up to two cells apart.
+    more = 2 * TERRAIN_STEP
+    seen = [(x, y) for x, y in zip(ground.x, ground.y, strict=True) if left - more <= x <= right + more]
+    if seen:
+        pen.polygon(place([*seen, (seen[-1][0], bottom - 1), (seen[0][0], bottom - 1)]), SOIL)
+        pen.line(place(seen), GRASS, max(2, fine // 8), joint="curve")
+    for block in ground.blocks:
+        pen.polygon(place(block), STONE, STONE_EDGE, max(1, fine // 20))
+    for x in (3 * TERRAIN_STEP, FINISH):
+        foot = float(np.interp(x, ground.x, ground.y))
+        tip = 1.9 + max(y for at, y in zip(ground.x, ground.y, strict=True) if abs(at - x) < 5)  # also out of a pit
+        pen.line(place([(x, foot), (x, tip)]), TEXT, max(2, fine // 14))
+        pen.polygon(place([(x, tip), (x, tip - 0.6), (x + 0.9, tip - 0.3)]), FLAG)
+    for part in _BACK_TO_FRONT:
+        x, y, angle = pose[part]
+        turn = np.array([(cos(angle), sin(angle)), (-sin(angle), cos(angle))])
+        pen.polygon(place(_SHAPES[part] @ turn + (x, y)), _COLOURS[part], BODY_EDGE, max(1, fine // 24))
+    return image.resize((wide, high), Image.Resampling.LANCZOS)
+
+
+def _rose(name: str, levels: Sequence[Level], shown: Sequence[Parameter], size: int) -> Image.Image:
+    fine, margin, head = size * _FINE, 80, 2  # labels take more room on the sides than above and below
+    turns = [2 * pi * i / len(shown) - pi / 2 for i in range(len(shown))]
+    spokes = np.array([(cos(turn), sin(turn)) for turn in turns])
+    low, high = np.array([p.low for p in shown]), np.array([p.high for p in shown])
+    radius = fine / 2 - margin * _FINE
+
+    ink = Image.new("RGB", (fine, fine), PAPER)
+    pen = ImageDraw.Draw(ink)
+    for share in (0.25, 0.5, 0.75, 1.0):
+        pen.polygon([tuple(point) for point in fine / 2 + spokes * radius * share], outline=FAINT, width=_FINE)
+    for spoke in spokes:
+        pen.line([(fine / 2, fine / 2), tuple(fine / 2 + spoke * radius)], FAINT, _FINE)
+    # Lines are glass: where many lie over each other they are dark.
+    pen = ImageDraw.Draw(ink, "RGBA")
+    for level in levels:
+        shares = (np.asarray(level.parameters)[: len(shown)] - low) / (high - low)
+        points = [tuple(point) for point in fine / 2 + spokes * radius * shares[:, None]]
+        pen.line([*points, points[0]], (*LINE, max(45, int(255 / len(levels) ** 0.5))), 2 * _FINE)
+
+    panel = Image.new("RGB", (size, size - 26), PAPER)
+    panel.paste(ink.resize((size, size), Image.Resampling.LANCZOS), (0, head))
+    pen = ImageDraw.Draw(panel)
+    title = f"{name} ({len(levels)} level{'s' * (len(levels) != 1)})"
+    pen.text((size / 2, 6), title, TEXT, ImageFont.load_default(size=14), anchor="ma")
+    small = ImageFont.load_default(size=12)
+    for parameter, (x, y) in zip(shown, spokes, strict=True):
+        *first, last = parameter.name.split("-")
+        label = "\n".join(filter(None, [" ".join(first), last, f"{parameter.low:g} to {parameter.high:g}"]))
+        side = "m" if abs(x) < 0.1 else "l" if x > 0 else "r"
+        away = radius / _FINE + (24 if side == "m" else 6)
+        at = (size / 2 + x * away, head + size / 2 + y * (away + 8 * (side != "m")))
+        pen.multiline_text(at, label, TEXT, small, anchor=f"{side}m", align="center", spacing=1)
+    return panel
