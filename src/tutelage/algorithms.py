@@ -109,7 +109,13 @@ def _designer(task: DesignTask, settings: TeacherSettings, parts: Parts) -> Desi
         layers=2 if recurrent else 1,
         constants=actions.constants,
     )
-    shared = replace(parts.ppo, learning_rate=settings.learning_rate, entropy_coef=settings.entropy_coef, anneal=False)
+    shared = replace(
+        parts.ppo,
+        learning_rate=settings.learning_rate,
+        entropy_coef=settings.entropy_coef,
+        anneal=False,
+        normalise_observations=False,  # what a designer sees is of the order of one
+    )
     return Designer(task, Student(network, actions, shared, parts.devices or ONE))
 
 

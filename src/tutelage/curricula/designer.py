@@ -44,7 +44,7 @@ class Designer:
         k_dice, k_play = jax.random.split(key)
         briefs = self._briefs(k_dice, starts, jnp.zeros(number))
         rollout = self._play(k_play, state.teacher, briefs)
-        levels = jax.vmap(self._replay)(briefs, rollout.action[0].T)
+        levels = jax.vmap(self._replay)(briefs, jnp.swapaxes(rollout.action[0], 0, 1))
         return state._replace(pending=rollout), levels
 
     def reward(
@@ -65,7 +65,7 @@ class Designer:
         collect = JaxCollector(self.task, self.teacher, self.task.steps)
         return collect(key, *jax.tree.map(lambda x: x[None], (teacher, briefs)))
 
-    def _replay(self, brief: Brief, actions: Int[Array, " T"]) -> Level:
+    def _replay(self, brief: Brief, actions: Array) -> Level:
         """The level that some actions lead to. The collector starts anew where an episode ends; this stops there."""
         unused = jax.random.key(0)
 

@@ -52,6 +52,7 @@ ENVIRONMENTS = {
     entry.name: entry
     for entry in [
         Entry("maze", "partially observable mazes with MiniGrid's rules", "tutelage.envs.maze"),
+        Entry("walker", "BipedalWalker on terrains of eight parameters", "tutelage.envs.walker"),
         Entry("matrix", "one-step games given by a payoff matrix, with exact answers", "tutelage.envs.matrix"),
     ]
 }

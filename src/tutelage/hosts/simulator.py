@@ -74,11 +74,13 @@ class Maker(NamedTuple):
 
     module: str
     name: str
+    arguments: str = "{}"
+    """JSON."""
 
     def __call__(self) -> Any:
         module = load_file(self.module) if self.module.endswith(".py") else importlib.import_module(self.module)
-        function: Callable[[], Any] = reduce(getattr, self.name.split("."), module)
-        return function()
+        function: Callable[..., Any] = reduce(getattr, self.name.split("."), module)
+        return function(**json.loads(self.arguments))
 
 
 class Malformed(Exception):

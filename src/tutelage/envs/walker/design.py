@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from ...types import TimeStep
-from ..base import Box, Brief
+from ..base import Brief, Continuous
 from .level import Level
 from .space import WalkerSpace
 
@@ -42,11 +42,11 @@ class WalkerDesign:
 
     @property
     def steps(self) -> int:
-        return self.space.box.n
+        return len(self.space.free)
 
     @property
-    def action_space(self) -> Box:
-        return Box((-1.0,), (1.0,))
+    def action_space(self) -> Continuous:
+        return Continuous(1)
 
     def reset(self, key: PRNGKeyArray, level: Brief) -> tuple[DesignState, DesignObs]:
         del key  # all dice are in the brief, so that a design can be replayed from its actions

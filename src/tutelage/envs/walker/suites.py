@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from ...errors import unknown
-from ..base import Environment, Suite, Task
+from ...hosts.environment import HostEnvironment
+from ..base import Suite, Task
 from .level import PLAIN, Level
 from .space import WalkerSpace, random_seed
 
@@ -81,7 +82,7 @@ def suite_names() -> tuple[str, ...]:
     return (*_SUITES, "fresh")
 
 
-def suite(name: str, env: Environment, space: WalkerSpace, max_steps: int = MAX_STEPS) -> Suite:
+def suite(name: str, env: HostEnvironment, space: WalkerSpace, max_steps: int = MAX_STEPS) -> Suite:
     """A suite, or a single terrain, played in an environment. ``fresh`` is new levels of the training space."""
     if name == "fresh":
         return Suite(name, (Task("Fresh", env, space.sample, max_steps),))

@@ -1,0 +1,80 @@
+"""The walker's settings and the thesis's table as a preset. No JAX here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ...errors import require
+from ...settings import (
+    EvolveSettings,
+    MLPSettings,
+    PPOSettings,
+    ReplaySettings,
+    Settings,
+    TeacherSettings,
+    TrainSettings,
+    option,
+)
+from ..custom.settings import HostSettings
+from ..presets import curriculum
+
+
+@dataclass(frozen=True)
+class WalkerSettings(HostSettings):
+    """BipedalWalker (thesis, appendix A)."""
+
+    stairs: bool = option(True, "off: POET's five parameters, without stairs")
+    stair_steps: Literal["exact", "below"] = option(
+        "exact", "'exact' builds as many steps as a level says, 'below' draws a number below that"
+    )
+    max_steps: int = option(2000, "steps before an episode is cut off")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.max_steps >= 1, f"env.max_steps is {self.max_steps}; give at least 1.")
+
+
+def _steps(method: str, updates: int, batch: int) -> int:
+    """Environment steps for so many student updates on batches of so many steps."""
+    played = {"robust-plr": 2.0, "accel": 1.9 / 0.9}.get(method, 1.0)
+    return int(played * updates * batch)
+
+
+_PPO = PPOSettings(
+    discount=0.99,
+    gae_lambda=0.9,
+    epochs=5,
+    minibatches=32,
+    learning_rate=3e-4,
+    value_clip=False,
+    entropy_coef=1e-3,
+    normalise_returns=True,
+    normalise_observations=True,
+)
+
+
+def _curriculum(method: str) -> object:
+    replay = ReplaySettings(capacity=1000, score="pvl", temperature=0.1, staleness=0.5)
+    return curriculum(
+        method, replay, TeacherSettings(learning_rate=3e-4), EvolveSettings(start="empty", edits=3), accel_rate=0.9
+    )
+
+
+def _thesis_walker(method: str) -> Settings:
+    """Chapter 5: eight parameters, 30,000 student updates (Tables B.3 and B.4)."""
+    train = TrainSettings(
+        steps=_steps(method, 30_000, 16 * 2000),
+        levels=16,
+        rollout=2000,
+        log_every=1,
+        evaluate_every=100,
+        checkpoint_every=25,
+        suite="thesis",
+    )
+    return Settings("walker", method, WalkerSettings(), MLPSettings(), _PPO, _curriculum(method), train)
+
+
+PRESETS: dict[str, Callable[[str], Settings]] = {"thesis-walker": _thesis_walker}
+DEFAULT_PRESET = "thesis-walker"
