@@ -127,18 +127,19 @@ def main() -> None:
     environment = measure(sys.executable, HERE / "environment.py")
     print("the level buffer, ours and jaxued's in turns ...", flush=True)
     buffer = measure(sys.executable, HERE / "buffer.py", "--peer", str(peers["jaxued"]))
-    ours_script, peer_script = HERE / "ours.py", HERE / "peers" / "minimax.py"
-    sides = {side: (sys.executable, ours_script, "--devices", str(devices)) for side, devices in OURS.items()}
-    sides["minimax-lib"] = (peers["minimax-lib"], peer_script)
+    sides: dict[str, tuple[Path, Path, list[str]]] = {
+        side: (Path(sys.executable), HERE / "ours.py", ["--devices", str(devices)]) for side, devices in OURS.items()
+    }
+    sides["minimax-lib"] = (peers["minimax-lib"], HERE / "peers" / "minimax.py", [])
     measured: dict[str, dict[str, list[list[Interval]]]] = {}
     for method in options.methods:
         playing = [side for side in sides if side in OURS or method in PEER_METHODS]
         measured[method] = {side: [] for side in playing}
         for turn in range(options.rounds):
             for side in playing:
-                python, script, *more = sides[side]
+                python, script, more = sides[side]
                 print(f"{method}: {side}, turn {turn + 1} of {options.rounds} ...", flush=True)
-                measured[method][side].append(measure(python, Path(script), method, str(options.seconds), *more))
+                measured[method][side].append(measure(python, script, method, str(options.seconds), *more))
     facts["load average after"] = " ".join(f"{load:.2f}" for load in os.getloadavg())
 
     summaries = {
