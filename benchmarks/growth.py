@@ -71,12 +71,19 @@ def draw(figures: dict[str, Any], path: Path) -> None:
         axes.set(xscale="log", yscale="log")
         axes.grid(alpha=0.3, which="both", linewidth=0.5)
         axes.legend(frameon=False, fontsize=8)
-    k, first = sorted(int(key) for key in figures["capacity"]), figures["capacity"]["4000"]["new"]
-    middle.plot(k, [first * n / k[0] for n in k], color="0.6", linewidth=1, label="in proportion")
-    middle.legend(frameon=False, fontsize=8)
+    # Growth in proportion, to compare with. On the left it is a level line: a step costs the same.
+    for axes, what, name, power in ((middle, "capacity", "new", 1), (right, "size", "play", 2)):
+        x = sorted(int(key) for key in figures[what])
+        first = figures[what][str(x[0])][name]
+        proportion = "in proportion" if what == "capacity" else "in proportion to cells"
+        axes.plot(x, [first * (n / x[0]) ** power for n in x], color="0.6", linewidth=1, label=proportion)
+        axes.legend(frameon=False, fontsize=8)
     left.set(xlabel="levels in parallel", ylabel="µs a step", ylim=(0.5, 100))
     middle.set(xlabel="levels in the buffer", ylabel="ms")
-    right.set(xlabel="cells a side of the maze", ylabel="µs a step", ylim=(0.5, 100))
+    right.set(xlabel="cells a side of the maze", ylabel="µs a step", ylim=(0.5, 300))
+    for axes, ticks in ((left, (32, 128, 512, 2048)), (right, SIZES)):
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.set_xticks([], minor=True)
     panels.savefig(path, dpi=110)
 
 

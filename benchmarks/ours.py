@@ -1,17 +1,20 @@
 """Time Tutelage on the settings of `peers/minimax.py`; print one JSON line of intervals.
 
-usage: python ours.py {dr,plr,robust_plr,accel} SECONDS
+usage: python ours.py {dr,plr,robust_plr,accel} SECONDS [--devices N]
+
+With --devices the CPU is cut into N devices, as `tutelage train --devices N` does.
 """
 
+import argparse
 import json
 import math
-import sys
 import time
 
 import jax
 import numpy as np
 
 import tutelage
+from tutelage.runs.processes import ALONE, start
 
 INTERVAL = 10.0  # seconds
 WARM_UPDATES = 2
@@ -28,7 +31,7 @@ CHANGES = {
 }
 
 
-def measure_ours(method: str, seconds: float) -> list[dict[str, float]]:
+def measure_ours(method: str, seconds: float, devices: int = 1) -> list[dict[str, float]]:
     """Train for about `seconds` and return an entry for every interval of about `INTERVAL` seconds.
 
     An entry holds `steps` (every environment step played, learned from or not), `seconds` (wall time, read when the
@@ -37,9 +40,9 @@ def measure_ours(method: str, seconds: float) -> list[dict[str, float]]:
     replay probability 0.5 (0.8 and 20 edits for ACCEL), MaxMC, and two updates of warm-up. Unlike for the peer, the
     metrics of every level are computed: they are part of every run.
     """
-    settings = tutelage.override(
-        tutelage.preset("maze", method.replace("_", "-"), "thesis-accel"), CHANGES.get(method, {})
-    )
+    start(ALONE, devices)
+    changes = CHANGES.get(method, {}) | {"train.devices": str(devices)}
+    settings = tutelage.override(tutelage.preset("maze", method.replace("_", "-"), "thesis-accel"), changes)
     trainer = tutelage.build(settings)
     state = trainer.init(0)
     run = tutelage.compiled(trainer, 8)
@@ -68,4 +71,9 @@ def measure_ours(method: str, seconds: float) -> list[dict[str, float]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure_ours(sys.argv[1], float(sys.argv[2]))))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("method", choices=["dr", "plr", "robust_plr", "accel"])
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("--devices", type=int, default=1)
+    given = parser.parse_args()
+    print(json.dumps(measure_ours(given.method, given.seconds, given.devices)))

@@ -9,6 +9,10 @@ Whether a batch is learned from is a coin toss in these methods, and a batch tha
 not, so the plain rate of a short run depends on its luck. The table therefore gives both the plain rate (median
 and range over intervals) and the rate at the expected share of updates, from a least-squares split of the time into
 playing and learning.
+
+Ours is measured twice: with the default, one device, and with the CPU cut into as many devices as there are cores
+(`--devices`, which a user has to ask for). Either way both libraries, and plain flax, have all cores: on one device
+they are threads within an operation.
 """
 
 import argparse
@@ -28,10 +32,14 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
-STEPS_PER_ROLLOUT = 32 * 256
+LEVELS = 32
+STEPS_PER_ROLLOUT = LEVELS * 256
 # Expected PPO updates a rollout. An ACCEL replay (probability 0.8) is learned from and followed by a rollout of edits.
 UPDATES_PER_ROLLOUT = {"dr": 1.0, "plr": 1.0, "robust_plr": 0.5, "accel": 0.8 / 1.8}
 PEER_METHODS = ("robust_plr", "accel")
+# The most devices that have a core each and share the levels equally.
+DEVICES = max(n for n in range(1, LEVELS + 1) if LEVELS % n == 0 and n <= (os.cpu_count() or 1))
+OURS = {f"ours, {n} device{'s' * (n > 1)}": n for n in dict.fromkeys((1, DEVICES))}
 
 Interval = dict[str, float]
 
@@ -81,6 +89,10 @@ def summarise(method: str, intervals: list[Interval]) -> dict[str, float]:
     }
 
 
+def spread(figures: list[float]) -> str:
+    return f"{statistics.median(figures):.2f} ({min(figures):.2f}-{max(figures):.2f})"
+
+
 def machine(peers: dict[str, Path]) -> dict[str, str]:
     """What the figures were measured on."""
 
@@ -107,27 +119,33 @@ def main() -> None:
     peers = {"minimax-lib": peer_python("minimax"), "jaxued": peer_python("jaxued")}
     facts = machine(peers)
     print("one update, ours and a plain flax one in turns ...", flush=True)
-    update = measure(sys.executable, HERE / "update.py", str(2 * options.seconds))
+    update = {
+        side: measure(sys.executable, HERE / "update.py", str(2 * options.seconds), "--devices", str(devices))
+        for side, devices in OURS.items()
+    }
     print("the maze alone ...", flush=True)
     environment = measure(sys.executable, HERE / "environment.py")
     print("the level buffer, ours and jaxued's in turns ...", flush=True)
     buffer = measure(sys.executable, HERE / "buffer.py", "--peer", str(peers["jaxued"]))
-    sides = {
-        "tutelage": (sys.executable, HERE / "ours.py"),
-        "minimax-lib": (peers["minimax-lib"], HERE / "peers" / "minimax.py"),
+    sides: dict[str, tuple[Path, Path, list[str]]] = {
+        side: (Path(sys.executable), HERE / "ours.py", ["--devices", str(devices)]) for side, devices in OURS.items()
     }
-    measured: dict[str, dict[str, list[Interval]]] = {}
+    sides["minimax-lib"] = (peers["minimax-lib"], HERE / "peers" / "minimax.py", [])
+    measured: dict[str, dict[str, list[list[Interval]]]] = {}
     for method in options.methods:
-        playing = [side for side in sides if side == "tutelage" or method in PEER_METHODS]
+        playing = [side for side in sides if side in OURS or method in PEER_METHODS]
         measured[method] = {side: [] for side in playing}
         for turn in range(options.rounds):
             for side in playing:
-                python, script = sides[side]
+                python, script, more = sides[side]
                 print(f"{method}: {side}, turn {turn + 1} of {options.rounds} ...", flush=True)
-                measured[method][side] += measure(python, script, method, str(options.seconds))
+                measured[method][side].append(measure(python, script, method, str(options.seconds), *more))
     facts["load average after"] = " ".join(f"{load:.2f}" for load in os.getloadavg())
 
-    summaries = {m: {side: summarise(m, intervals) for side, intervals in measured[m].items()} for m in measured}
+    summaries = {
+        m: {side: summarise(m, [i for turn in turns for i in turn]) for side, turns in measured[m].items()}
+        for m in measured
+    }
     results = {
         "machine": facts,
         "summary": summaries,
@@ -139,10 +157,9 @@ def main() -> None:
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
 
     print("\n" + "\n".join(f"{name}: {value}" for name, value in facts.items()) + "\n")
-    ratios = [flax / ours for flax, ours in zip(update["flax"], update["tutelage"], strict=True)]
-    for side, times in update.items():
-        print(f"update, {side}: median {statistics.median(times):.2f} s ({min(times):.2f}-{max(times):.2f})")
-    print(f"update, ratio of neighbours: median {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})")
+    for side, both in update.items():
+        ratios = [flax / ours for flax, ours in zip(both["flax"], both["tutelage"], strict=True)]
+        print(f"update, {side}: {spread(both['tutelage'])} s, flax {spread(both['flax'])} s, ratio {spread(ratios)}")
     for entry in environment:
         name = f"{entry['size']}x{entry['size']} maze, {entry['levels']} levels"
         print(f"{name}: {entry['steps_per_second']:,.0f} steps/s with random actions")
@@ -152,17 +169,23 @@ def main() -> None:
         each = f"{ours['sample']:.1f} + {ours['new']:.1f} ms, jaxued {theirs['sample']:.1f} + {theirs['new']:.1f} ms"
         print(f"buffer of {int(capacity):,}, drawing + entering 32: {each}, ratio {theirs['both'] / ours['both']:.0f}")
     print()
-    print(f"{'method':<12}{'library':<13}{'steps/s':>9}{'range':>17}{'updates/rollout':>17}{'at expected':>13}")
+    print(f"{'method':<12}{'library':<18}{'steps/s':>9}{'range':>17}{'updates/rollout':>17}{'at expected':>13}")
     for method, by_side in summaries.items():
         for side, s in by_side.items():
-            spread = f"{s['min']:,.0f}-{s['max']:,.0f}"
-            rates = f"{s['median']:>9,.0f}{spread:>17}{s['share']:>17.2f}{s['expected']:>13,.0f}"
-            print(f"{method:<12}{side:<13}{rates}")
+            each = f"{s['min']:,.0f}-{s['max']:,.0f}"
+            rates = f"{s['median']:>9,.0f}{each:>17}{s['share']:>17.2f}{s['expected']:>13,.0f}"
+            print(f"{method:<12}{side:<18}{rates}")
         if "minimax-lib" not in by_side:
             continue
-        ours, theirs = by_side["tutelage"], by_side["minimax-lib"]
-        plain, expected = ours["median"] / theirs["median"], ours["expected"] / theirs["expected"]
-        print(f"{method:<12}{'ratio':<13}{plain:>8.2f}x{'':>34}{expected:>12.2f}x")
+        theirs = by_side["minimax-lib"]["expected"]
+        for side in OURS:
+            # Turns are short, so a turn's split into playing and learning is its own spread.
+            turns = [
+                summarise(method, ours)["expected"] / summarise(method, peer)["expected"]
+                for ours, peer in zip(measured[method][side], measured[method]["minimax-lib"], strict=True)
+            ]
+            each = f"by turn {', '.join(f'{ratio:.2f}' for ratio in turns)}"
+            print(f"{method:<12}{side}: {by_side[side]['expected'] / theirs:.2f} x minimax-lib at expected ({each})")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Time our PPO update beside a plain flax one on identical shapes; print one JSON line of seconds.
 
-usage: python update.py SECONDS
+usage: python update.py SECONDS [--devices N]
 
 32 levels x 256 steps of the 13x13 maze, LSTM-256, five epochs, one minibatch. Both are compiled first and then take
-turns, one update each, so that whatever else the machine does hits both.
+turns, one update each, so that whatever else the machine does hits both. With --devices ours runs on a CPU that is cut
+into N devices; plain flax stays on one of them, whose threads are still those of all cores.
 """
 
+import argparse
 import json
-import sys
 import time
 from typing import Any
 
@@ -18,10 +19,12 @@ from plain import Network, make_update
 import tutelage
 from tutelage.rl.advantages import gae
 from tutelage.rollout import JaxCollector
+from tutelage.runs.processes import ALONE, start
 
 
-def measure_update(seconds: float) -> dict[str, list[float]]:
-    settings = tutelage.preset("maze", "dr", "thesis-accel")
+def measure_update(seconds: float, devices: int = 1) -> dict[str, list[float]]:
+    start(ALONE, devices)
+    settings = tutelage.override(tutelage.preset("maze", "dr", "thesis-accel"), {"train.devices": str(devices)})
     trainer = tutelage.build(settings)
     state, key = trainer.init(0), jax.random.key(0)
     _, proposal = jax.jit(trainer.curriculum.propose)(key, key, state.curriculum)
@@ -41,6 +44,7 @@ def measure_update(seconds: float) -> dict[str, list[float]]:
         "target": rollout.value + advantage,
         "advantage": (advantage - advantage.mean()) / (advantage.std() + 1e-5),
     }
+    batch = jax.device_put(batch, jax.devices()[0])
     init, plain_update = make_update(Network(settings.network.width), ppo.epochs, ppo.learning_rate, ppo.entropy_coef)
     plain_state = jax.jit(init)(jax.random.key(2), batch)
 
@@ -62,4 +66,8 @@ def measure_update(seconds: float) -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure_update(float(sys.argv[1]))))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("--devices", type=int, default=1)
+    given = parser.parse_args()
+    print(json.dumps(measure_update(given.seconds, given.devices)))

@@ -194,7 +194,7 @@ def test_impossible_numbers_of_edits_are_refused(edits: int) -> None:
 @settings(deadline=None, max_examples=10)
 @given(seeds, st.sampled_from([MazeSpace(13, 100, "fixed"), MazeSpace(34, 450, "fixed")]))
 def test_shortest_path_is_that_of_a_plain_search(seed: int, space: MazeSpace) -> None:
-    """The narrow kind by words of bits, the wide one by booleans."""
+    """A row of the narrow kind is one word of bits, of the wide one two."""
     levels = draw("sample", space, seed, count=16)
     expected = np.array([breadth_first(level) for level in each(levels)])
     assert np.array_equal(paths(levels), expected)
@@ -258,10 +258,11 @@ def test_the_optimum_is_what_the_shortest_way_earns(reward: Any, limit: int) -> 
         assert float(optimum) == pytest.approx(earned)
 
 
-@pytest.mark.parametrize("width", [31, 32, 33])
+@pytest.mark.parametrize("width", [31, 32, 33, 64, 65, 97])
 def test_shortest_path_at_the_width_of_a_word(width: int) -> None:
     level = from_ascii("\n".join(["#" * (width + 2), "#>" + "." * (width - 2) + "G#", "#" * (width + 2)]))
     assert int(shortest_path(level)) == width - 1
+    assert int(shortest_path(level._replace(start=level.goal, goal=level.start))) == width - 1
     assert int(fewest_actions(level)) == width - 1
     assert int(fewest_actions(level._replace(direction=jnp.int32(2)))) == width + 1
 

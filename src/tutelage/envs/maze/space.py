@@ -197,15 +197,17 @@ def fewest_actions(level: MazeLevel) -> Int[Array, ""]:
 def _words(level: MazeLevel) -> tuple[Array, Array, Array, tuple[_Shift, _Shift]]:
     """Free cells, start and goal as bits, and how to shift them to the left and to the right.
 
-    A row is one word where it fits, so a batch of small mazes takes a few vector operations a move.
+    A row is one word where it fits, so a batch of small mazes takes a few vector operations a move; else it is several.
     """
     free = ~jnp.asarray(level.walls)
     masks = (free, cell_mask(free.shape, level.start), cell_mask(free.shape, level.goal))
-    if free.shape[1] > 32:
-        return *masks, (lambda x: _shift(x, -1, 1), lambda x: _shift(x, 1, 1))
     # The leftmost cell is the lowest bit.
-    free, start, goal = (_pack(mask) for mask in masks)
-    return free, start, goal, (lambda x: x >> 1, lambda x: x << 1)
+    if free.shape[1] <= 32:
+        free, start, goal = (_pack(mask) for mask in masks)
+        return free, start, goal, (lambda x: x >> 1, lambda x: x << 1)
+    free, start, goal = (_pack_long(mask) for mask in masks)
+    # What leaves a word comes into its neighbour.
+    return free, start, goal, (lambda x: x >> 1 | _shift(x, -1, 1) << 31, lambda x: x << 1 | _shift(x, 1, 1) >> 31)
 
 
 def _flood(free: Array, start: Array, goal: Array, spread: _Shift) -> Int[Array, ""]:
@@ -244,6 +246,12 @@ def _position(index: Int[Array, ""], width: int) -> Int[Array, "2"]:
 
 def _pack(mask: Bool[Array, "H W"]) -> Int[Array, "H"]:
     return jnp.sum(mask.astype(jnp.uint32) << jnp.arange(mask.shape[1], dtype=jnp.uint32), axis=1, dtype=jnp.uint32)
+
+
+def _pack_long(mask: Bool[Array, "H W"]) -> Int[Array, "H words"]:
+    height, width = mask.shape
+    words = jnp.pad(mask, ((0, 0), (0, -width % 32))).reshape(-1, 32)
+    return _pack(words).reshape(height, -1)
 
 
 def _shift(array: Array, by: int, axis: int) -> Array:
