@@ -8,7 +8,7 @@ from typing import Literal
 
 from ...errors import UserError, require
 from ...settings import NetworkSettings, PPOSettings, ReplaySettings, Settings, TeacherSettings, TrainSettings, option
-from ..presets import curriculum
+from ..presets import curriculum, training_set
 
 Payoffs = tuple[tuple[float, ...], ...]
 """Rows are the student's actions, columns are levels."""
@@ -108,7 +108,15 @@ def _exact(method: str) -> Settings:
             normalise_returns=True,
         ),
         curriculum=chosen,
-        train=TrainSettings(steps=2_000_000, levels=32, rollout=32, suite="columns", episodes=100, evaluate_every=500),
+        train=TrainSettings(
+            steps=2_000_000,
+            levels=32,
+            rollout=32,
+            training_set=training_set(method, 64),
+            suite="columns",
+            episodes=100,
+            evaluate_every=500,
+        ),
     )
 
 
