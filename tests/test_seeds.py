@@ -19,7 +19,15 @@ from tutelage.rl.networks import CORES, ActorCritic
 from tutelage.rl.ppo import Student
 from tutelage.runs.config import override
 from tutelage.seeds import anybody, apart, everybody, over_seeds, together
-from tutelage.settings import AccelSettings, DRSettings, NetworkSettings, PLRSettings, PPOSettings, ReplaySettings
+from tutelage.settings import (
+    AccelSettings,
+    DRSettings,
+    NetworkSettings,
+    PLRSettings,
+    PPOSettings,
+    ReplaySettings,
+    TsclSettings,
+)
 from tutelage.trainer import Trainer
 from tutelage.types import GENERATED, REPLAYED
 
@@ -27,7 +35,12 @@ SEEDS, ITERATIONS = 3, 8
 PPO = PPOSettings(epochs=2, learning_rate=0.01)
 # Copies are kept apart, so that every seed is ready at the same iteration; few places, so that levels leave as well.
 REPLAY = ReplaySettings(capacity=8, min_fill=0.5, rate=0.7, duplicates=True)
-ON_THE_TOY = {"dr": DRSettings(), "robust-plr": PLRSettings(REPLAY), "accel": AccelSettings(REPLAY)}
+ON_THE_TOY = {
+    "dr": DRSettings(),
+    "robust-plr": PLRSettings(REPLAY),
+    "accel": AccelSettings(REPLAY),
+    "tscl": TsclSettings(),
+}
 TEACHER = {"teacher.filters": "2", "teacher.head": "4", "teacher.time": "2"}
 ON_THE_MAZE = {
     "paired": TEACHER,
@@ -37,7 +50,9 @@ ON_THE_MAZE = {
 
 def on_the_toy(toy: Any, method: str, settings: Any = None) -> Trainer:
     network = ActorCritic(toy.encoder(NetworkSettings(filters=4)), CORES["none"](4), 3, 4)
-    curriculum = METHODS[method].build(settings or ON_THE_TOY[method], Parts(toy, 4, PPO))
+    curriculum = METHODS[method].build(
+        settings or ON_THE_TOY[method], Parts(toy, 4, PPO, training_set=8 if method == "tscl" else 0)
+    )
     student = Student(network, Categorical(3), PPO)
     return Trainer(toy.env, toy.space, student, curriculum, students=1, levels=4, rollout=6, iterations=12)
 
@@ -80,7 +95,7 @@ def test_each_seed_is_the_run_that_it_is_alone_with_the_same_coins(toy, method):
         sources.append(np.asarray(my_log["source"]).tolist())
         students.append(np.concatenate([np.ravel(x) for x in jax.tree.leaves(mine.students.params)]))
     assert sources[0] == sources[1] == sources[2], "what is decided is shared"
-    assert method in ("dr", "paired") or {GENERATED, REPLAYED} <= set(sources[0]), "both sides were seen"
+    assert method in ("dr", "paired", "tscl") or {GENERATED, REPLAYED} <= set(sources[0]), "both sides were seen"
     assert not np.allclose(students[0], students[1]), "what is learned is not"
 
 
@@ -141,10 +156,10 @@ def conditionals(jaxpr: Any) -> Any:
                 yield from conditionals(inner)
 
 
-@pytest.mark.parametrize("method", ["accel", "repaired"])
-def test_every_conditional_of_a_run_is_still_one_in_a_program_of_several(method):
+@pytest.mark.parametrize(("environment", "method"), [("maze", "accel"), ("maze", "repaired"), ("matrix", "alp-gmm")])
+def test_every_conditional_of_a_run_is_still_one_in_a_program_of_several(environment, method):
     """Under a plain ``vmap`` they are all selects, which compute both sides: nothing is left of them in the program."""
-    trainer = build(preset("maze", method, "small"))
+    trainer = build(preset(environment, method, "small" if environment == "maze" else ""))
     state = jax.eval_shape(trainer.init, 0)
     several = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SEEDS, *x.shape), x.dtype), state)
 

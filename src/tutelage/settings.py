@@ -193,7 +193,7 @@ class MixtureSettings:
 
 @dataclass(frozen=True)
 class BanditSettings:
-    """Which levels of a finite set to play, by the slope of their returns (thesis, appendix B.1: TSCL Window)."""
+    """Which levels of a finite set to play, by the slope of their returns (thesis, Table B.1: TSCL Window)."""
 
     window: int = option(10, "iterations of a level whose returns a line is put through")
     rate: float = option(1.0, "learning rate: how much the newest slope counts")
@@ -205,8 +205,9 @@ class BanditSettings:
 
     def __post_init__(self) -> None:
         require(self.window >= 2, f"bandit.window is {self.window}; a slope needs at least 2 returns.")
-        for name in ("rate", "epsilon", "staleness"):
-            _share(f"bandit.{name}", getattr(self, name))
+        require(0 < self.rate <= 1, f"bandit.rate is {self.rate}; give a number greater than 0 and at most 1.")
+        _share("bandit.epsilon", self.epsilon)
+        _share("bandit.staleness", self.staleness)
         _positive("bandit.temperature", self.temperature)
         require(self.optimism >= 0, f"bandit.optimism is {self.optimism}; give 0 or more.")
 

@@ -284,3 +284,16 @@ def test_trap_28_runs_with_teachers_resume_exactly(method: str, tmp_path: Path) 
     assert not part.finished
     assert_same_run(tutelage.resume(tmp_path / "part"), whole)
     assert whole.evaluate(episodes=2, student=whole.trainer.students - 1).tasks
+
+
+@pytest.mark.parametrize("method", ["tscl", "alp-gmm"])
+def test_trap_28_runs_that_follow_progress_resume_exactly(method: str, tmp_path: Path) -> None:
+    """Stopped after the first fit of ALP-GMM and before the second, as its checkpoint must hold all of both."""
+    shape = {"train.levels": "8", "train.rollout": "4", "train.steps": "192", "train.log_every": "1"}
+    often = {"train.checkpoint_every": "2", "train.evaluate_every": "0", "train.episodes": "2"}
+    own = {"train.training_set": "8"} if method == "tscl" else {"mixture.fit_every": "16", "mixture.most": "3"}
+    settings = tutelage.override(tutelage.preset("matrix", method), shape | often | own)
+    whole = tutelage.train(settings, tmp_path / "whole")
+    part = tutelage.train(settings, tmp_path / "part", Watcher(stop_at=3))
+    assert not part.finished
+    assert_same_run(tutelage.resume(tmp_path / "part"), whole)

@@ -1,4 +1,4 @@
-"""ALP-GMM: levels from where the student's returns change, up or down (Portelas et al., 2019; thesis, section 2.4)."""
+"""ALP-GMM: levels from where the student's returns change, up or down (Portelas et al., 2019; thesis, section 2.5)."""
 
 from __future__ import annotations
 

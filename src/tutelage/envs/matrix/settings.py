@@ -93,6 +93,8 @@ def _exact(method: str) -> Settings:
         chosen = replace(chosen, adversary=replace(chosen.adversary, objective="exact-regret"))
     if hasattr(chosen, "evolve"):  # no column is simpler than another
         chosen = replace(chosen, evolve=replace(chosen.evolve, start="random"))
+    if hasattr(chosen, "bandit"):  # steeper than payoffs can be: every column is tried before any is preferred
+        chosen = replace(chosen, bandit=replace(chosen.bandit, optimism=1000.0))
     return Settings(
         environment="matrix",
         method=method,
