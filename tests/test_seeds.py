@@ -141,10 +141,10 @@ def conditionals(jaxpr: Any) -> Any:
                 yield from conditionals(inner)
 
 
-@pytest.mark.parametrize("method", ["accel", "repaired"])
-def test_every_conditional_of_a_run_is_still_one_in_a_program_of_several(method):
+@pytest.mark.parametrize(("environment", "method"), [("maze", "accel"), ("maze", "repaired"), ("matrix", "alp-gmm")])
+def test_every_conditional_of_a_run_is_still_one_in_a_program_of_several(environment, method):
     """Under a plain ``vmap`` they are all selects, which compute both sides: nothing is left of them in the program."""
-    trainer = build(preset("maze", method, "small"))
+    trainer = build(preset(environment, method, "small" if environment == "maze" else ""))
     state = jax.eval_shape(trainer.init, 0)
     several = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SEEDS, *x.shape), x.dtype), state)
 

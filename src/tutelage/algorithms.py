@@ -14,6 +14,7 @@ from .errors import UserError, unknown
 from .settings import (
     AccelSettings,
     AdversarySettings,
+    AlpGmmSettings,
     DRSettings,
     EvolveSettings,
     PairedSettings,
@@ -23,6 +24,7 @@ from .settings import (
     ReplaySettings,
     Settings,
     TeacherSettings,
+    TsclSettings,
 )
 
 if TYPE_CHECKING:
@@ -135,14 +137,17 @@ def _adversary(settings: AdversarySettings, teacher: TeacherSettings, parts: Par
 
 def _source(sample: Callable[[PRNGKeyArray], Level], parts: Parts) -> Curriculum:
     """New levels without end, or a training set that is drawn once."""
-    import jax
-
     from .curricula.random import Finite, Random
 
     if parts.training_set == 0:
         return Random(sample, parts.levels)
-    size = parts.training_set
-    return Finite(lambda key: jax.vmap(sample)(jax.random.split(key, size)), size, parts.levels)
+    return Finite(_drawn(sample, parts.training_set), parts.training_set, parts.levels)
+
+
+def _drawn(sample: Callable[[PRNGKeyArray], Level], size: int) -> Callable[[PRNGKeyArray], Level]:
+    import jax
+
+    return lambda key: jax.vmap(sample)(jax.random.split(key, size))
 
 
 def dr(settings: DRSettings, parts: Parts) -> Curriculum:
@@ -207,6 +212,56 @@ def repaired(settings: RepairedSettings, parts: Parts) -> Curriculum:
     return _replay(generator, settings.replay, parts, learn_from_new=False, students=settings.adversary.students)
 
 
+def tscl(settings: TsclSettings, parts: Parts) -> Curriculum:
+    """TSCL: the levels of a training set whose returns change most steeply."""
+    from .curricula.tscl import Tscl
+
+    bandit, size = settings.bandit, parts.training_set
+    if size == 0:
+        raise UserError(
+            "train.training_set is 0, and TSCL follows the returns of each level of a finite set; "
+            "give it a size, such as 200, or choose a method for levels without end, such as dr or robust-plr."
+        )
+    return Tscl(
+        _drawn(parts.room.space.sample, size),
+        size,
+        levels=parts.levels,
+        window=bandit.window,
+        rate=bandit.rate,
+        policy=bandit.policy,
+        epsilon=bandit.epsilon,
+        temperature=bandit.temperature,
+        staleness=bandit.staleness,
+        optimism=bandit.optimism,
+    )
+
+
+def alp_gmm(settings: AlpGmmSettings, parts: Parts) -> Curriculum:
+    """ALP-GMM: levels from Gaussians that are fitted to where returns change."""
+    from .curricula.alp_gmm import AlpGmm
+
+    mixture = settings.mixture
+    if parts.room.parameters is None:
+        raise UserError(
+            "Levels of this environment are not vectors, so no Gaussians can be fitted to them; "
+            "choose a method that needs none, such as dr, robust-plr or tscl."
+        )
+    if parts.training_set > 0:
+        raise UserError(
+            f"train.training_set is {parts.training_set}, and ALP-GMM draws every level anew; "
+            "set it to 0, or choose a method for finite sets, such as tscl or plr."
+        )
+    return AlpGmm(
+        parts.room.parameters,
+        levels=parts.levels,
+        fit_every=mixture.fit_every,
+        explore=mixture.explore,
+        fewest=mixture.fewest,
+        most=mixture.most,
+        history=mixture.history,
+    )
+
+
 def _as_many(settings: PairedSettings | RepairedSettings) -> int:
     return settings.adversary.students
 
@@ -224,6 +279,8 @@ METHODS = {
         Method("paired", "a teacher designs levels of high regret for two students", PairedSettings, paired, _as_many),
         Method("population-paired", "PAIRED with a population of students", PairedSettings, paired, _as_many),
         Method("repaired", "robust replay of a PAIRED teacher's levels", RepairedSettings, repaired, _as_many),
+        Method("tscl", "of a training set, the levels whose returns change most steeply", TsclSettings, tscl),
+        Method("alp-gmm", "levels that are vectors, from Gaussians where returns change", AlpGmmSettings, alp_gmm),
     ]
 }
 

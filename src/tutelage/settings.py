@@ -194,6 +194,48 @@ class AdversarySettings:
 
 
 @dataclass(frozen=True)
+class MixtureSettings:
+    """Gaussians over levels and their learning progress (Portelas et al., 2019; what chapter 5 compares with)."""
+
+    fit_every: int = option(250, "levels between two fits; as many are fitted, and as many are random before the first")
+    explore: float = option(0.2, "share of levels that are uniformly random")
+    fewest: int = option(2, "least number of Gaussians to try")
+    most: int = option(10, "greatest number of Gaussians to try; the AIC decides")
+    history: int = option(10_000, "progress is measured against the nearest of so many levels before")
+
+    def __post_init__(self) -> None:
+        _share("mixture.explore", self.explore)
+        _positive("mixture.fewest", self.fewest)
+        for name, least in (("most", "fewest"), ("fit_every", "most"), ("history", "fit_every")):
+            value, bound = getattr(self, name), getattr(self, least)
+            require(
+                value >= bound,
+                f"mixture.{name} is {value}, less than mixture.{least}, which is {bound}; give at least {bound}.",
+            )
+
+
+@dataclass(frozen=True)
+class BanditSettings:
+    """Which levels of a finite set to play, by the slope of their returns (thesis, Table B.1: TSCL Window)."""
+
+    window: int = option(10, "iterations of a level whose returns a line is put through")
+    rate: float = option(1.0, "learning rate: how much the newest slope counts")
+    policy: Literal["epsilon-greedy", "boltzmann"] = option("epsilon-greedy", "from absolute slopes to probabilities")
+    epsilon: float = option(0.5, "epsilon-greedy: probability of any level instead of the steepest")
+    temperature: float = option(1.0, "boltzmann: low: the steepest levels only; high: close to uniform")
+    staleness: float = option(0.0, "share given to levels that were not played for long, as in replay")
+    optimism: float = option(1.0, "slope assumed of a level that was played less than twice")
+
+    def __post_init__(self) -> None:
+        require(self.window >= 2, f"bandit.window is {self.window}; a slope needs at least 2 returns.")
+        require(0 < self.rate <= 1, f"bandit.rate is {self.rate}; give a number greater than 0 and at most 1.")
+        _share("bandit.epsilon", self.epsilon)
+        _share("bandit.staleness", self.staleness)
+        _positive("bandit.temperature", self.temperature)
+        require(self.optimism >= 0, f"bandit.optimism is {self.optimism}; give 0 or more.")
+
+
+@dataclass(frozen=True)
 class TrainSettings:
     """The shape of a run. One iteration proposes a batch of levels, plays it, and perhaps learns from it."""
 
@@ -257,6 +299,20 @@ class RepairedSettings:
     replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(rate=0.95, relative=True))
     adversary: AdversarySettings = field(default_factory=AdversarySettings)
     teacher: TeacherSettings = field(default_factory=TeacherSettings)
+
+
+@dataclass(frozen=True)
+class TsclSettings:
+    """TSCL."""
+
+    bandit: BanditSettings = field(default_factory=BanditSettings)
+
+
+@dataclass(frozen=True)
+class AlpGmmSettings:
+    """ALP-GMM."""
+
+    mixture: MixtureSettings = field(default_factory=MixtureSettings)
 
 
 @dataclass(frozen=True)

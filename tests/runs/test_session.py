@@ -284,3 +284,15 @@ def test_trap_28_runs_with_teachers_resume_exactly(method: str, tmp_path: Path) 
     assert not part.finished
     assert_same_run(tutelage.resume(tmp_path / "part"), whole)
     assert whole.evaluate(episodes=2, student=whole.trainer.students - 1).tasks
+
+
+def test_trap_28_a_run_that_fits_gaussians_resumes_exactly(tmp_path: Path) -> None:
+    """It is stopped between two fits: a checkpoint holds the Gaussians, and what the next are fitted to."""
+    shape = {"train.levels": "8", "train.rollout": "4", "train.steps": "192", "train.log_every": "1"}
+    often = {"train.checkpoint_every": "2", "train.evaluate_every": "0", "train.episodes": "2"}
+    mixture = {"mixture.fit_every": "16", "mixture.most": "3"}
+    settings = tutelage.override(tutelage.preset("matrix", "alp-gmm"), shape | often | mixture)
+    whole = tutelage.train(settings, tmp_path / "whole")
+    part = tutelage.train(settings, tmp_path / "part", Watcher(stop_at=3))
+    assert not part.finished
+    assert_same_run(tutelage.resume(tmp_path / "part"), whole)

@@ -10,6 +10,7 @@ from ..errors import unknown
 from ..settings import (
     AccelSettings,
     AdversarySettings,
+    AlpGmmSettings,
     DRSettings,
     EvolveSettings,
     PairedSettings,
@@ -17,6 +18,7 @@ from ..settings import (
     RepairedSettings,
     ReplaySettings,
     TeacherSettings,
+    TsclSettings,
 )
 
 
@@ -40,7 +42,14 @@ def curriculum(
         "paired": lambda: PairedSettings(AdversarySettings("regret", students=2), teacher),
         "population-paired": lambda: PairedSettings(AdversarySettings("population-regret", students=4), teacher),
         "repaired": lambda: RepairedSettings(repaired, AdversarySettings("regret", students=2), teacher),
+        "tscl": TsclSettings,
+        "alp-gmm": AlpGmmSettings,
     }
     if method not in table:
         raise unknown("method", method, table)
     return table[method]()
+
+
+def training_set(method: str, size: int) -> int:
+    """TSCL alone cannot do without a training set; ``size`` is best what replay's buffer would hold."""
+    return size if method == "tscl" else 0

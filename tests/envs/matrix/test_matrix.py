@@ -51,6 +51,14 @@ def test_the_environment_pays_what_the_matrix_says():
     assert [float(room.optimum(np.int32(column))) for column in range(3)] == [250, 500, 750]  # pyright: ignore
 
 
+def test_columns_lie_side_by_side_on_a_line():
+    parameters = build_room(preset("matrix", "alp-gmm")).parameters
+    assert parameters is not None
+    assert parameters.box == ((0.0,), (3.0,))
+    places = [0.0, 0.99, 1.0, 2.5, 3.0]
+    assert [int(parameters.level(None, np.array([place]))) for place in places] == [0, 0, 1, 2, 2]  # pyright: ignore
+
+
 def test_any_matrix_can_be_given():
     assert parse("1 0; -2.5 1e2") == ((1, 0), (-2.5, 100))
     assert matrix(MatrixSettings("custom", "1 2 3")) == ((1, 2, 3),)

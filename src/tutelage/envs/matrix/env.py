@@ -61,6 +61,11 @@ class Columns:
     def metrics(self, level: Column) -> Metrics:
         return {"optimum": self.optimum(level)}
 
+    def at(self, key: PRNGKeyArray, point: Float[Array, "1"]) -> Column:
+        """The column at a place on the line from 0 to their number, where each is one wide."""
+        del key
+        return jnp.clip(jnp.floor(point[0]), 0, self.number - 1).astype(jnp.int32)
+
     def optimum(self, level: Column) -> Float[Array, ""]:
         """The highest payoff of a column: what an action can earn at best there."""
         return jnp.asarray(np.max(self.payoffs, axis=0), jnp.float32)[level]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from ...errors import unknown
-from ..base import Room, Suite, Task
+from ..base import Box, Parameters, Room, Suite, Task
 from .env import Column, ColumnChoice, Columns, Constant, MatrixGame
 from .settings import MatrixSettings, Payoffs, matrix
 
@@ -40,6 +40,7 @@ def build(settings: MatrixSettings) -> Room:
         suite=partial(_suite, payoffs=payoffs),
         suites=("columns",),
         optimum=space.optimum,
+        parameters=Parameters(Box((0.0,), (float(space.number),)), space.at),
         design=ColumnChoice(space.number),
         design_encoder=lambda teacher, task: Constant(),
         to_text=lambda level: f"column {int(level)}",

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ...errors import UserError, require
 from ...settings import NetworkSettings, PPOSettings, ReplaySettings, Settings, TeacherSettings, TrainSettings, option
-from ..presets import curriculum
+from ..presets import curriculum, training_set
 
 Payoffs = tuple[tuple[float, ...], ...]
 """Rows are the student's actions, columns are levels."""
@@ -93,6 +93,8 @@ def _exact(method: str) -> Settings:
         chosen = replace(chosen, adversary=replace(chosen.adversary, objective="exact-regret"))
     if hasattr(chosen, "evolve"):  # no column is simpler than another
         chosen = replace(chosen, evolve=replace(chosen.evolve, start="random"))
+    if hasattr(chosen, "bandit"):  # steeper than payoffs can be: every column is tried before any is preferred
+        chosen = replace(chosen, bandit=replace(chosen.bandit, optimism=1000.0))
     return Settings(
         environment="matrix",
         method=method,
@@ -108,7 +110,15 @@ def _exact(method: str) -> Settings:
             normalise_returns=True,
         ),
         curriculum=chosen,
-        train=TrainSettings(steps=2_000_000, levels=32, rollout=32, suite="columns", episodes=100, evaluate_every=500),
+        train=TrainSettings(
+            steps=2_000_000,
+            levels=32,
+            rollout=32,
+            training_set=training_set(method, 64),
+            suite="columns",
+            episodes=100,
+            evaluate_every=500,
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from ...settings import (
     TrainSettings,
     option,
 )
-from ..presets import curriculum
+from ..presets import curriculum, training_set
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _thesis_accel(method: str) -> Settings:
     replay = ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3)
     env = MazeSettings(blocks=60, block_count="uniform")
     chosen = curriculum(method, replay, TeacherSettings())
-    train = TrainSettings(steps=_steps(method, 20_000, 32 * 256))
+    train = TrainSettings(steps=_steps(method, 20_000, 32 * 256), training_set=training_set(method, 4000))
     return Settings("maze", method, env, NetworkSettings(), PPOSettings(), chosen, train)
 
 
@@ -76,7 +76,8 @@ def _thesis_dcd(method: str) -> Settings:
     chosen = curriculum(method, replay, TeacherSettings(core="lstm" if paired else "none"), accel_rate=0.5)
     ppo = PPOSettings(entropy_coef=0.0 if paired else 0.01)
     env = MazeSettings(blocks=25, block_count="fixed")
-    return Settings("maze", method, env, NetworkSettings(), ppo, chosen, TrainSettings(steps=250_000_000))
+    train = TrainSettings(steps=250_000_000, training_set=training_set(method, 4000))
+    return Settings("maze", method, env, NetworkSettings(), ppo, chosen, train)
 
 
 def _small(method: str) -> Settings:
@@ -90,7 +91,14 @@ def _small(method: str) -> Settings:
         curriculum=curriculum(
             method, ReplaySettings(capacity=1000, min_fill=0.25), TeacherSettings(filters=32, learning_rate=1e-3)
         ),
-        train=TrainSettings(steps=10_000_000, levels=128, rollout=64, suite="fresh", episodes=200),
+        train=TrainSettings(
+            steps=10_000_000,
+            levels=128,
+            rollout=64,
+            training_set=training_set(method, 1000),
+            suite="fresh",
+            episodes=200,
+        ),
     )
 
 
@@ -110,7 +118,12 @@ def _fast(method: str) -> Settings:
         ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005),
         curriculum=chosen,
         train=TrainSettings(
-            steps=_steps(method, 1750, 256 * 256), levels=256, rollout=256, evaluate_every=50, checkpoint_every=50
+            steps=_steps(method, 1750, 256 * 256),
+            levels=256,
+            rollout=256,
+            training_set=training_set(method, 4000),
+            evaluate_every=50,
+            checkpoint_every=50,
         ),
     )
 
