@@ -77,7 +77,7 @@ def lay(parameters: np.ndarray, rng: np.random.Generator, stair_steps: StairStep
         first = cells == 0
         if first:
             cells = int(rng.integers(TERRAIN_GRASS // 2, TERRAIN_GRASS))
-            if on_grass and obstacles:
+            if on_grass and obstacles and i + 1 < TERRAIN_LENGTH:
                 obstacle = obstacles[rng.integers(len(obstacles))]((i + 1) * TERRAIN_STEP, float(height), cells)
                 blocks += obstacle.blocks
                 ahead = list(obstacle.ground)
