@@ -23,6 +23,7 @@ from tutelage.envs.walker.level import (
     difficulty,
     make,
     read,
+    to_text,
 )
 from tutelage.envs.walker.space import WalkerSpace
 from tutelage.errors import UserError
@@ -138,6 +139,13 @@ def test_metrics_name_every_parameter_and_share_out_the_classes():
     assert float(metrics["pit-gap-high"]) == 7
     assert [float(metrics[name]) for name in DIFFICULTIES] == [0, 0, 1, 0]
     assert list(SPACES[5].metrics(level)) == [*(p.name for p in PARAMETERS[:5]), *DIFFICULTIES]
+
+
+def test_a_level_as_text():
+    level = make((1.25, 0, 0.8, 0, 0.1, 1, 2, 3), seed=7)
+    assert to_text(level) == "roughness 1.25, pits 0.00 to 0.80, no stumps, stairs 1.00 to 2.00 of 3 steps, seed 7"
+    assert to_text(make(seed=3)) == "roughness 1.00, no pits, no stumps, no stairs, seed 3"
+    assert to_text(make(seed=3, hardcore=True)) == "hardcore, seed 3"
 
 
 def test_no_type_is_weak():

@@ -8,7 +8,7 @@ from gymnasium.envs.box2d.bipedal_walker import TERRAIN_HEIGHT, TERRAIN_LENGTH, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.envs.walker.level import PLAIN
+from tutelage.envs.walker.level import PIT_HIGH, PLAIN, STUMP_HIGH, has
 from tutelage.envs.walker.terrain import PIT_DEPTH, STAIR_WIDTH, STUMP_WIDTH, lay
 
 SEEDS = st.integers(0, 2**31 - 1)
@@ -110,7 +110,7 @@ def test_every_level_has_a_terrain_that_goes_forward(seed, pit, stump, stair, st
 @given(SEEDS, pair(10))
 def test_pits_are_as_wide_as_their_range_says(seed, pit):
     blocks = laid(flat(pit=pit), seed).blocks
-    assert bool(blocks) == (pit[1] >= 0.8)
+    assert bool(blocks) == has(flat(pit=pit), PIT_HIGH)
     for left, right in zip(blocks[::2], blocks[1::2], strict=True):
         assert size(left) == pytest.approx((1, PIT_DEPTH))
         gap = (right[0][0] - left[1][0]) / TERRAIN_STEP
@@ -130,7 +130,7 @@ def test_a_pit_of_any_width_ends_where_its_right_wall_ends():
 @given(SEEDS, pair(5))
 def test_stumps_are_as_high_as_their_range_says(seed, stump):
     terrain = laid(flat(stump=stump), seed)
-    assert len(terrain.blocks) == 0 if stump[1] < 0.2 else len(terrain.blocks) <= 20
+    assert has(flat(stump=stump), STUMP_HIGH) or not terrain.blocks
     for block in terrain.blocks:
         wide, high = size(block)
         assert wide == pytest.approx(STUMP_WIDTH)
@@ -163,6 +163,12 @@ def test_the_published_stairs_have_fewer_steps():
     flights = np.split(starts, np.flatnonzero(np.diff(starts) > STAIR_WIDTH * TERRAIN_STEP * 1.01) + 1)
     assert max(map(len, flights)) <= 3
     assert not laid(flat(stair=(1, 1), steps=1), stair_steps="below").blocks
+
+
+@pytest.mark.parametrize(("kind", "least"), [("pit", 0.8), ("stump", 0.2), ("stair", 0.2)])
+def test_a_kind_that_is_too_small_is_not_there(kind, least):
+    assert laid(flat(**{kind: (least, least)}, steps=3)).blocks
+    assert not laid(flat(**{kind: (least - 0.01, least - 0.01)}, steps=3)).blocks
 
 
 def test_all_kinds_of_obstacles_come_equally_often():
