@@ -33,6 +33,15 @@ def test_a_gallery_shows_ground_and_obstacles_of_every_level(tmp_path):
     assert one.shape[0] < both.shape[0]
 
 
+def test_pictures_have_the_stairs_of_the_simulator(tmp_path):
+    stairs = make((0, 0, 0, 0, 0, 1, 1, 9), 0)
+    for how in ("exact", "below"):
+        gallery([stairs], [""], tmp_path / f"{how}.png", unit=4, stair_steps=how)
+        animate(stairs, np.zeros((1, 4)), tmp_path / f"{how}.gif", unit=8, stair_steps=how)
+    exact, below = pixels(tmp_path / "exact.png"), pixels(tmp_path / "below.png")
+    assert exact.shape != below.shape or (exact != below).any()
+
+
 def test_a_rose_has_a_panel_for_every_group(tmp_path):
     rose({"few": [STUMPS], "none": [], "many": [STUMPS] * 30}, tmp_path / "rose.png", size=240)
     picture = pixels(tmp_path / "rose.png")
