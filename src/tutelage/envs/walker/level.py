@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,9 @@ PLAIN = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 SLACK = 1e-4
 """Edits add up in single precision, so what should be exactly at a threshold may lie a little below it."""
 
+SMALLEST = {PIT_HIGH: 0.8, STUMP_HIGH: 0.2, STAIR_HIGH: 0.2}
+"""A kind of obstacle whose upper end is below this is not there."""
+
 DIFFICULTIES = ("easy", "challenging", "very-challenging", "extremely-challenging")
 """POET's classes, by how many of ``THRESHOLDS`` a level reaches."""
 
@@ -76,12 +79,35 @@ def difficulty(level: Level) -> Any:
     return sum(level.parameters[..., index] >= least - SLACK for index, least in THRESHOLDS.items())
 
 
+def has(parameters: Sequence[float], high: int) -> bool:
+    """Are there obstacles of the kind whose upper end is the parameter ``high``?"""
+    return parameters[high] >= SMALLEST[high] - SLACK
+
+
+def to_text(level: Level) -> str:
+    """One line for a person to read."""
+    seed = f"seed {int(level.seed)}"
+    if level.hardcore:
+        return f"hardcore, {seed}"
+    values = np.asarray(level.parameters).tolist()
+    said = [f"roughness {values[ROUGHNESS]:.2f}"]
+    for what, (low, high) in zip(("pits", "stumps", "stairs"), PAIRS, strict=True):
+        there = has(values, high)
+        said.append(f"{what} {values[low]:.2f} to {values[high]:.2f}" if there else f"no {what}")
+    if has(values, STAIR_HIGH):
+        said[-1] += f" of {values[STAIR_STEPS]:.0f} steps"
+    return ", ".join([*said, seed])
+
+
 def make(parameters: Any = PLAIN, seed: Any = 0, hardcore: Any = False) -> Level:
     """A level with the dtypes of generated ones. Refuses one that is outside of the space."""
     arrays: Any = (np.asarray(parameters, np.float32), np.asarray(seed), np.asarray(hardcore))
     level = Level(*arrays)
     check(level)
     return level._replace(seed=arrays[1].astype(np.int32))
+
+
+_FIELDS = "'parameters' (8 numbers), 'seed' (a whole number) and optionally 'hardcore' (true or false)"
 
 
 def read(given: Any) -> Level:
@@ -95,9 +121,6 @@ def read(given: Any) -> Level:
     require(not missing, f"The level has no {' and no '.join(sorted(missing))}; give a mapping with {_FIELDS}.")
     require(not strange, f"The level has unknown fields {sorted(strange)}; give a mapping with {_FIELDS}.")
     return make(given["parameters"], given["seed"], given.get("hardcore", False))
-
-
-_FIELDS = "'parameters' (8 numbers), 'seed' (a whole number) and optionally 'hardcore' (true or false)"
 
 
 def check(level: Level) -> None:

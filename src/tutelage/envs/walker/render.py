@@ -22,7 +22,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ...errors import require
 from .level import PARAMETERS, POET, Level, Parameter
 from .simulator import replay, terrain
-from .terrain import Terrain
+from .terrain import StairSteps, Terrain
 
 # Each differs in brightness too, so that a grey print can be read.
 SKY, GRASS, SOIL, STONE, STONE_EDGE = (236, 242, 250), (58, 110, 50), (150, 178, 112), (92, 96, 104), (52, 55, 61)
@@ -45,7 +45,9 @@ Window = tuple[float, float, float, float]
 """Left, bottom, right and top of what is shown, in Box2D's units."""
 
 
-def gallery(levels: Sequence[Level], captions: Sequence[str], path: str | Path, unit: int = 9) -> None:
+def gallery(
+    levels: Sequence[Level], captions: Sequence[str], path: str | Path, unit: int = 9, stair_steps: StairSteps = "exact"
+) -> None:
     """Write levels into one PNG, one under the other, as profiles from start to finish, a caption over each.
 
     All are drawn to one scale, of ``unit`` pixels for one of Box2D's units.
@@ -56,7 +58,7 @@ def gallery(levels: Sequence[Level], captions: Sequence[str], path: str | Path, 
         f"There are {len(levels)} levels and {len(captions)} captions; give as many of both.",
     )
     font, gap = ImageFont.load_default(size=13), 12
-    strips = [_profile(level, unit) for level in levels]
+    strips = [_profile(level, unit, stair_steps) for level in levels]
     heads = [17 * (caption.count("\n") + 1) for caption in captions]
     height = gap + sum(head + strip.height + gap for head, strip in zip(heads, strips, strict=True))
     sheet = Image.new("RGB", (strips[0].width + 2 * gap, height), PAPER)
@@ -82,7 +84,14 @@ def rose(groups: Mapping[str, Sequence[Level]], path: str | Path, stairs: bool =
     sheet.save(path, format="PNG")
 
 
-def animate(level: Level, actions: np.ndarray, path: str | Path, unit: int = 22, every: int = 3) -> None:
+def animate(
+    level: Level,
+    actions: np.ndarray,
+    path: str | Path,
+    unit: int = 22,
+    every: int = 3,
+    stair_steps: StairSteps = "exact",
+) -> None:
     """Play actions from a level's start, and write the episode as a GIF that runs as fast as it was played."""
     actions = np.asarray(actions)
     require(
@@ -90,7 +99,7 @@ def animate(level: Level, actions: np.ndarray, path: str | Path, unit: int = 22,
         f"The actions have the shape {list(actions.shape)}; give [steps, 4].",
     )
     require(every >= 1, f"every is {every}; give at least 1.")
-    ground, poses = terrain(level), replay(level, actions)
+    ground, poses = terrain(level, stair_steps), replay(level, actions, stair_steps)
     # The camera goes along with the hull, but does not shake with it.
     span = min(25, len(poses))
     padded = np.pad(poses[:, 0, 1], (span // 2, span - 1 - span // 2), mode="edge")
@@ -115,8 +124,8 @@ def _palette() -> Image.Image:
     return palette
 
 
-def _profile(level: Level, unit: int) -> Image.Image:
-    ground, start = terrain(level), replay(level, np.empty((0, 4)))[0]
+def _profile(level: Level, unit: int, stair_steps: StairSteps) -> Image.Image:
+    ground, start = terrain(level, stair_steps), replay(level, np.empty((0, 4)), stair_steps)[0]
     corners = [y for block in ground.blocks for x, y in block if x <= ground.x[-1]]
     window = (0.0, min(*ground.y, *corners) - 1.5, ground.x[-1], max(start[0, 1] - 1.6, *ground.y, *corners) + 2.8)
     return _scene(ground, window, unit, start)

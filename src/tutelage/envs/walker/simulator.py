@@ -47,7 +47,7 @@ class Walker(BipedalWalker):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        if options is None:
+        if not options:
             self.level = None
         else:
             require("level" in options, f"The options are {sorted(options)}; give a 'level'.")

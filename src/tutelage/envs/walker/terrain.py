@@ -21,7 +21,7 @@ from gymnasium.envs.box2d.bipedal_walker import (
     TERRAIN_STEP,
 )
 
-from .level import PIT_HIGH, PIT_LOW, ROUGHNESS, SLACK, STAIR_HIGH, STAIR_LOW, STAIR_STEPS, STUMP_HIGH, STUMP_LOW
+from .level import PIT_HIGH, PIT_LOW, ROUGHNESS, STAIR_HIGH, STAIR_LOW, STAIR_STEPS, STUMP_HIGH, STUMP_LOW, has
 
 # The published ranges are [1, 2] for the width of a stump, [0, 1] for how far it floats and [4, 5] for the width of a
 # stair, as whole numbers without the upper end: one number each, and 0 for the second.
@@ -77,7 +77,7 @@ def lay(parameters: np.ndarray, rng: np.random.Generator, stair_steps: StairStep
         first = cells == 0
         if first:
             cells = int(rng.integers(TERRAIN_GRASS // 2, TERRAIN_GRASS))
-            if on_grass and obstacles:
+            if on_grass and obstacles and i + 1 < TERRAIN_LENGTH:
                 obstacle = obstacles[rng.integers(len(obstacles))]((i + 1) * TERRAIN_STEP, float(height), cells)
                 blocks += obstacle.blocks
                 ahead = list(obstacle.ground)
@@ -115,8 +115,8 @@ def _obstacles(
         bottom = [(x + i * TERRAIN_STEP, y - PIT_DEPTH * TERRAIN_STEP) for i in range(1, ceil(gap) + 1)]
         return Obstacle(walls, [(x, y), *bottom, (x + (gap + 1) * TERRAIN_STEP, y)])
 
-    kinds = ((stump, STUMP_HIGH, 0.2), (stairs, STAIR_HIGH, 0.2), (pit, PIT_HIGH, 0.8))
-    return [kind for kind, top, least in kinds if values[top] >= least - SLACK]
+    kinds = ((stump, STUMP_HIGH), (stairs, STAIR_HIGH), (pit, PIT_HIGH))
+    return [kind for kind, high in kinds if has(values, high)]
 
 
 def _block(x: float, y: float, width: float, height: float) -> Block:
