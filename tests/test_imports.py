@@ -15,8 +15,9 @@ import tutelage
 ROOT = Path(tutelage.__file__).parent
 
 FLOORS = [
-    ("types", "errors", "settings", "students", "devices", "seeds"),
+    ("types", "errors", "settings", "config", "students", "devices", "seeds"),
     ("rl",),
+    ("hosts",),
     ("envs",),
     ("rollout", "scores", "complexity"),
     ("curricula",),

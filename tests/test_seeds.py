@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tutelage.algorithms import METHODS, Parts
+from tutelage.config import override
 from tutelage.curricula.buffer import Entries, LevelBuffer
 from tutelage.envs.registry import preset
 from tutelage.experiment import build
 from tutelage.rl.distributions import Categorical
 from tutelage.rl.networks import CORES, ActorCritic
 from tutelage.rl.ppo import Student
-from tutelage.runs.config import override
 from tutelage.seeds import anybody, apart, everybody, over_seeds, together
 from tutelage.settings import AccelSettings, DRSettings, NetworkSettings, PLRSettings, PPOSettings, ReplaySettings
 from tutelage.trainer import Trainer

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .config import override as override
     from .curricula.buffer import LevelBuffer as LevelBuffer
     from .curricula.curator import Curator as Curator
     from .envs.custom.definition import Gymnasium as Gymnasium
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from .report.comparison import Comparison as Comparison
     from .report.comparison import compare as compare
     from .report.write import write_report as write_report
-    from .runs.config import override as override
     from .runs.directory import read_settings as read_settings
     from .runs.progress import ProgressLine as ProgressLine
     from .runs.session import Run as Run
@@ -54,7 +54,7 @@ _PUBLIC = {
     "compiled": "trainer",
     "evaluate": "evaluation.evaluate",
     "load": "runs.session",
-    "override": "runs.config",
+    "override": "config",
     "preset": "envs.registry",
     "read_settings": "runs.directory",
     "record": "evaluation.record",

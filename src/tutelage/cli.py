@@ -11,10 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import config
 from .algorithms import METHODS, method
 from .envs.registry import ENVIRONMENTS, environment, label, preset
 from .errors import UserError, unknown
-from .runs import config, sinks
+from .runs import sinks
 from .runs.processes import ALONE, Group
 from .settings import Settings
 

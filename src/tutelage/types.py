@@ -26,6 +26,21 @@ GENERATED, REPLAYED, EDITED = 0, 1, 2
 SOURCES = ("generated", "replayed", "edited")
 
 
+class Discrete(NamedTuple):
+    """One of ``n`` actions."""
+
+    n: int
+
+
+class Continuous(NamedTuple):
+    """``n`` numbers, each meant to be from -1 to 1: an environment scales what it is given, and cuts off the rest."""
+
+    n: int
+
+
+ActionSpace = Discrete | Continuous
+
+
 class TimeStep(NamedTuple):
     """What an environment answers to an action."""
 

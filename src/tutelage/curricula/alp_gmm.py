@@ -60,7 +60,7 @@ class AlpGmm:
         )
 
     def init(self, key: PRNGKeyArray) -> AlpGmmState:
-        size = self.parameters.box.n
+        size = len(self.parameters.box.low)
         none = jnp.zeros(self.history)
         return AlpGmmState(
             history=History(jnp.zeros((self.history, size)), none, none),
@@ -81,7 +81,7 @@ class AlpGmm:
         random = jax.random.uniform(k_random, state.playing.shape)
         explore = (jax.random.uniform(k_explore, (self.levels, 1)) < self.explore) | (state.seen < self.fit_every)
         chosen = draw(k_choose, chances(state.mixture), self.levels)
-        noise = jax.random.normal(k_noise, (self.levels, self.parameters.box.n + 1))
+        noise = jax.random.normal(k_noise, (self.levels, len(self.parameters.box.low) + 1))
         drawn = state.mixture.mean[chosen] + jnp.einsum("bij,bj->bi", state.mixture.factor[chosen], noise)
         points = jnp.where(explore, random, jnp.clip(drawn[:, :-1], 0.0, 1.0))
         low, high = jnp.array(self.parameters.box.low), jnp.array(self.parameters.box.high)

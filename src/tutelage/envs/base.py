@@ -11,22 +11,9 @@ import jax
 from jaxtyping import Array, PRNGKeyArray
 
 from ..hosts.environment import HostEnvironment
-from ..types import Level, Metrics, Observation, State, TimeStep
-
-
-class Discrete(NamedTuple):
-    """One of ``n`` actions."""
-
-    n: int
-
-
-class Continuous(NamedTuple):
-    """``n`` numbers, each meant to be from -1 to 1: an environment scales what it is given, and cuts off the rest."""
-
-    n: int
-
-
-ActionSpace = Discrete | Continuous
+from ..types import ActionSpace, Level, Metrics, Observation, State, TimeStep
+from ..types import Continuous as Continuous
+from ..types import Discrete as Discrete
 
 
 class Environment(Protocol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .simulator import Field, Maker
 
 if TYPE_CHECKING:
-    from ..envs.base import ActionSpace
+    from ..types import ActionSpace
 
 PATIENCE = 60.0
 """Seconds that a worker may take for one order before it counts as hung."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from .. import config
 from ..errors import UserError, require, unknown
-from ..runs import config
 from ..runs.directory import EVALUATIONS, METRICS, RunDirectory
 from ..runs.group import RunGroup, is_group
 from ..settings import Settings

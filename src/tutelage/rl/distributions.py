@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.scipy.special import betaln, digamma
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from ..envs.base import ActionSpace, Discrete
+from ..types import ActionSpace, Discrete
 
 
 class Distribution(Protocol):

@@ -19,10 +19,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .. import config
 from ..envs.registry import preset
 from ..errors import UserError
 from ..settings import Settings
-from . import config
 from .files import locked, write_atomically
 
 CONFIG = "config.toml"

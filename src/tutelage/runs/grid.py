@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import config
 from ..algorithms import iterations, method
 from ..envs.registry import environment, preset
 from ..errors import UserError, require, unknown
 from ..settings import Settings
-from . import config
 
 Changes = Mapping[str, str]
 """Settings by dotted name, as `config.override` takes them."""

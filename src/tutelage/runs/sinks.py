@@ -16,9 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from .. import config
 from ..errors import require, unknown
 from ..settings import Settings
-from . import config
 from .directory import EVALUATIONS, METRICS, RunDirectory
 from .files import write_atomically
 

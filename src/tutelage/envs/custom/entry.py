@@ -58,7 +58,7 @@ def entry(path: str) -> FileEntry:
 
 def _preset(path: str, method: str) -> Settings:
     """A small student of vectors, and PPO's usual settings for them, with what the file changes."""
-    from ...runs.config import override
+    from ...config import override
 
     return override(standard(path, method), definition(path).settings)
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from tutelage.config import describe, from_toml, names, override, to_toml
 from tutelage.envs.maze.settings import MazeSettings
 from tutelage.errors import UserError, require
-from tutelage.runs.config import describe, from_toml, names, override, to_toml
 from tutelage.settings import (
     AccelSettings,
     DRSettings,
@@ -225,5 +225,5 @@ def test_describe() -> None:
 
 
 def test_help_does_not_wait_for_jax() -> None:
-    code = "import sys, tutelage.runs.config, tutelage.runs.directory; sys.exit('jax' in sys.modules)"
+    code = "import sys, tutelage.config, tutelage.runs.directory; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from ..errors import UserError, unknown
+from .errors import UserError, unknown
 
 T = TypeVar("T")
 
