@@ -43,12 +43,13 @@ def build_student(settings: Settings, room: Room, devices: Devices = ONE) -> Stu
 def build(settings: Settings) -> Trainer:
     """Everything that a run needs, from its settings. Compiles nothing yet."""
     chosen, train = method(settings.method), settings.train
-    room, devices = build_room(settings), use(train.devices)
+    room = build_room(settings)
     require(
         train.devices == 1 or not isinstance(room.env, HostEnvironment),
         f"train.devices is {train.devices}, and this environment is played outside of JAX, which one device does; "
         "give 1.",
     )
+    devices = use(train.devices)
     parts = Parts(room, train.levels, settings.ppo, train.training_set, devices)
     return Trainer(
         env=room.env,

@@ -78,9 +78,7 @@ def _thesis_walker(method: str) -> Settings:
 
 def _fast(method: str) -> Settings:
     """Not in the thesis: far more and smaller gradient steps, for a few hours on a computer of one's own."""
-    ppo = replace(
-        _THESIS_PPO, discount=0.999, gae_lambda=0.95, epochs=10, minibatches=500, clip=0.18, entropy_coef=0.0
-    )
+    ppo = replace(_THESIS_PPO, discount=0.999, gae_lambda=0.95, epochs=10, minibatches=500, clip=0.18, entropy_coef=0.0)
     train = TrainSettings(
         steps=_steps(method, 300, 16 * 2000),
         levels=16,

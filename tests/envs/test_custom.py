@@ -1,0 +1,157 @@
+"""A user's own environment: the documented example as a new user would try it, and every mistake as a sentence."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import tutelage
+from tutelage.cli import main
+from tutelage.hosts.fleet import dismiss
+from tutelage.runs import checkpoint
+
+PAGE = Path(__file__).parents[2] / "docs" / "gymnasium.md"
+SMALL = {"train.levels": "4", "train.rollout": "16", "ppo.minibatches": "2", "env.workers": "1"}
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory) -> Path:
+    """The page's example, copied into an empty folder."""
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    path = tmp_path_factory.mktemp("user") / "cartpole.py"
+    path.write_text(code)
+    yield path
+    dismiss()
+
+
+def test_the_example_is_of_about_thirty_lines(example: Path) -> None:
+    assert len([line for line in example.read_text().splitlines() if line.strip()]) <= 32
+
+
+def test_a_new_user_trains_looks_and_goes_on(example: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(example.parent)
+    options = [f"--{name}={value}" for name, value in SMALL.items()]
+    buffer = ["--replay.capacity=8", "--replay.min-fill=0.5", "--train.episodes=3", "--train.checkpoint-every=4"]
+    assert main(["train", "cartpole.py", "robust-plr", "--steps=512", "--quiet", *options, *buffer]) == 0
+    run = tutelage.load("runs/cartpole-robust-plr-s0")
+    assert run.finished
+    assert run.settings.environment == str(example)
+    assert main(["eval", "runs/cartpole-robust-plr-s0", "--episodes=3"]) == 0
+    assert main(["show", "runs/cartpole-robust-plr-s0"]) == 0
+    assert main(["report", "runs/cartpole-robust-plr-s0", "--no-pictures"]) == 0
+    metrics = run.directory.read("metrics.jsonl")
+    assert any(record["learned"] for record in metrics)
+    assert 1 <= metrics[-1]["level/gravity"] <= 50
+    assert "action-complexity" in metrics[-1]
+    assert "fresh" in capsys.readouterr().out
+
+
+def test_accel_on_the_example_resumes_exactly(example: Path) -> None:
+    """Also with simulators that were started anew, as another process has them."""
+    changes = {**SMALL, "replay.capacity": "8", "replay.min_fill": "0.5"}
+    trainer = tutelage.build(tutelage.override(tutelage.preset(str(example), "accel"), changes))
+    run = tutelage.compiled(trainer, 6)
+    whole, log = run(trainer.init(0), 6)
+    assert {0, 1, 2} <= set(np.asarray(log["source"]).astype(int).tolist())
+    half, first = run(trainer.init(0), 3)
+    np.testing.assert_array_equal(np.isnan(first["return"]), [False] * 3 + [True] * 3)
+    dismiss()
+    again, second = run(half, 3)
+    assert checkpoint.digest(again) == checkpoint.digest(whole)
+    np.testing.assert_array_equal(np.concatenate([first["return"][:3], second["return"][:3]]), log["return"])
+    assert int(again.students.observations.number[0]) == np.nansum(log["learned"]) * trainer.steps_per_iteration
+
+
+BROKEN = """
+import gymnasium, jax, numpy as np, tutelage
+from gymnasium import spaces
+
+class Env(gymnasium.Env):
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = {actions}
+
+    def reset(self, *, seed=None{options}):
+        {look}
+        return np.zeros({shape}, np.float32), {{}}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 0.0, False, True, {{}}
+
+environment = tutelage.Gymnasium(make=Env, sample=lambda key: jax.random.uniform(key, (3,)){more})
+"""
+GOOD = {
+    "actions": "spaces.Discrete(2)",
+    "options": ", options=None",
+    "look": 'options["level"]',
+    "shape": "2",
+    "more": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"options": ""}, "cannot take a level: its reset() has no 'options'"),
+        ({"look": "pass"}, 'takes no notice of its level: reset() does not read options["level"]'),
+        ({"look": 'raise ValueError("pole of length -1") if options["level"][0] < 2 else 0'}, "pole of length -1"),
+        ({"shape": "5"}, "observations of the shape (5,), and observation_space says (2,)"),
+        ({"actions": "spaces.MultiBinary(3)"}, "The action space is MultiBinary(3), which no policy here can model"),
+        ({"more": ", edit=lambda key, level: level[:2]"}, "edit() in"),
+        ({"more": ", tests={'hard': np.zeros(7, np.float32)}"}, "The test level 'hard' in"),
+        ({"more": ", settings={'train.stepz': '1M'}"}, "There is no setting called 'train.stepz'"),
+    ],
+    ids=["no options", "level not read", "level outside", "shape", "actions", "edit", "tests", "settings"],
+)
+def test_a_mistake_in_an_environment_is_a_sentence(tmp_path: Path, capsys, change: dict[str, str], words: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(BROKEN.format(**GOOD | change))
+    assert main(["train", str(path), "dr", "--run", str(tmp_path / "run"), "--quiet"]) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("import no_such_package", "mine.py, line 1 could not be run: ModuleNotFoundError"),
+        ("\n\nx = (", "mine.py, line 3 could not be run: SyntaxError"),
+        ("x = 1", "mine.py defines no environment"),
+        ("environment = 3", "is of type int; make it a tutelage.Gymnasium(...)"),
+    ],
+)
+def test_a_mistake_in_a_file_is_a_sentence(tmp_path: Path, capsys, code: str, words: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(textwrap.dedent(code))
+    assert main(["train", str(path), "dr"]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_what_a_file_cannot_do_is_refused_in_a_sentence(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(BROKEN.format(**GOOD))
+    where = ["--run", str(tmp_path / "run"), "--quiet"]
+    for words, *arguments in [
+        ("cannot be edited: its file gives no edit function", str(path), "accel"),
+        ("has no design task", str(path), "paired"),
+        ("There is no file", str(tmp_path / "other.py"), "dr"),
+        ("train.devices is 2, and this environment is played outside of JAX", str(path), "dr", "--devices", "2"),
+        ("need an environment that is written in JAX", str(path), "dr", "--seeds", "2"),
+        ("There is no suite called 'hard'", str(path), "dr", "--train.suite", "hard"),
+    ]:
+        assert main(["train", *arguments, *where]) == 2
+        assert words in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_levels_of_any_structure_reach_the_environment(example: Path) -> None:
+    room = tutelage.build_room(tutelage.preset(str(example), "dr"))
+    level = room.space.sample(jax.random.key(0))
+    edited = room.space.edit(jax.random.key(1), level, 5)
+    assert jax.tree.structure(edited) == jax.tree.structure(level)
+    assert set(room.space.metrics(level)) == {"gravity", "length"}
+    assert room.suites == ("fresh",)
