@@ -15,7 +15,7 @@ from ...hosts.simulator import Maker
 from ...rl.networks import Flat
 from ..base import Continuous, Room
 from .design import DesignEncoder, WalkerDesign
-from .level import SOLVED, Level
+from .level import SOLVED, Level, to_text
 from .settings import WalkerSettings
 from .space import WalkerSpace
 from .suites import suite, suite_names
@@ -42,7 +42,7 @@ def build(settings: WalkerSettings) -> Room:
 
     def play_again(level: Level, states: Any, path: Path) -> None:
         # As the simulator takes them: what lies beyond the bounds is cut off. After the last there is none.
-        animate(level, np.clip(states["action"][:-1], -1.0, 1.0), path)
+        animate(level, np.clip(states["action"][:-1], -1.0, 1.0), path, stair_steps=settings.stair_steps)
 
     return Room(
         env=env,
@@ -55,7 +55,8 @@ def build(settings: WalkerSettings) -> Room:
         parameters=space.parameters,
         design=WalkerDesign(space),
         design_encoder=lambda teacher, task: DesignEncoder(task.steps),
-        gallery=gallery,
+        to_text=to_text,
+        gallery=partial(gallery, stair_steps=settings.stair_steps),
         animate=play_again,
     )
 
