@@ -19,7 +19,7 @@ def steps_per_second(size: int, levels: int) -> float:
     """Steps a second of ``levels`` mazes, each started anew where it ends. Best of three."""
     changes = {"env.size": str(size), "env.blocks": str(size * size // 3)}
     room = tutelage.build_room(tutelage.override(tutelage.preset("maze", "dr"), changes))
-    env = room.env
+    env: Any = room.env
     batch = jax.vmap(room.space.sample)(jax.random.split(jax.random.key(0), levels))
 
     def play(key: Any, batch: Any) -> Any:

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 from buffer import measure as measure_buffer
 
 import tutelage
-from tutelage.rollout import JaxCollector
 
 HERE = Path(__file__).resolve().parent
 LEVELS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -42,7 +41,7 @@ def training(levels: int = 256, size: int = 13) -> dict[str, float]:
     trainer = tutelage.build(tutelage.override(tutelage.preset("maze", "dr", "fast"), changes))
     key, state = jax.random.key(0), trainer.init(0)
     _, proposal = jax.jit(trainer.curriculum.propose)(key, key, state.curriculum)
-    collect = jax.jit(JaxCollector(trainer.env, trainer.student, trainer.rollout).__call__)
+    collect = jax.jit(trainer.collector.__call__)
     rollout = jax.block_until_ready(collect(key, state.students, proposal.levels))
     student, played = jax.tree.map(lambda x: x[0], (state.students, rollout))
     update = jax.jit(lambda state, rollout: trainer.student.update(key, state, rollout, jnp.float32(0)))

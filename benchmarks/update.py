@@ -18,7 +18,6 @@ from plain import Network, make_update
 
 import tutelage
 from tutelage.rl.advantages import gae
-from tutelage.rollout import JaxCollector
 from tutelage.runs.processes import ALONE, start
 
 
@@ -28,7 +27,7 @@ def measure_update(seconds: float, devices: int = 1) -> dict[str, list[float]]:
     trainer = tutelage.build(settings)
     state, key = trainer.init(0), jax.random.key(0)
     _, proposal = jax.jit(trainer.curriculum.propose)(key, key, state.curriculum)
-    collect = jax.jit(JaxCollector(trainer.env, trainer.student, trainer.rollout).__call__)
+    collect = jax.jit(trainer.collector.__call__)
     rollout = jax.tree.map(lambda x: x[0], collect(jax.random.key(1), state.students, proposal.levels))
     student = jax.tree.map(lambda x: x[0], state.students)
 
