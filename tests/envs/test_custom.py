@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,6 +16,7 @@ import tutelage
 from tutelage.cli import main
 from tutelage.hosts.fleet import dismiss
 from tutelage.runs import checkpoint
+from tutelage.runs.session import Silent
 
 PAGE = Path(__file__).parents[2] / "docs" / "gymnasium.md"
 SMALL = {"train.levels": "4", "train.rollout": "16", "ppo.minibatches": "2", "env.workers": "1"}
@@ -49,6 +52,57 @@ def test_a_new_user_trains_looks_and_goes_on(example: Path, monkeypatch, capsys)
     assert 1 <= metrics[-1]["level/gravity"] <= 50
     assert "action-complexity" in metrics[-1]
     assert "fresh" in capsys.readouterr().out
+
+
+FRAGILE = """
+import gymnasium, jax, numpy as np, os, pathlib, tutelage
+from gymnasium import spaces
+
+class Env(gymnasium.Env):
+    observation_space = spaces.Box(-9, 9, (2,), np.float32)
+    action_space = spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = self.np_random.uniform(-1, 1, 2).astype(np.float32) + float(options["level"])
+        return self.at, {}
+
+    def step(self, action):
+        if pathlib.Path(__file__).with_name("broken").exists():
+            os._exit(7)
+        self.at = self.at + action
+        return self.at, -float(np.abs(self.at).sum()), False, bool(np.abs(self.at).max() > 3), {}
+
+environment = tutelage.Gymnasium(make=Env, sample=jax.random.uniform, settings={"network.policy": "beta"})
+"""
+
+
+class Saboteur(Silent):
+    """Breaks the simulator after some iterations."""
+
+    def __init__(self, flag: Path) -> None:
+        self.flag = flag
+
+    def advanced(self, record: Mapping[str, Any]) -> None:
+        if record["iteration"] == 3:
+            self.flag.touch()
+
+
+def test_a_simulator_that_dies_ends_the_run_and_leaves_its_last_checkpoint(tmp_path: Path) -> None:
+    path, flag = tmp_path / "fragile.py", tmp_path / "broken"
+    path.write_text(FRAGILE)
+    changes = {**SMALL, "train.steps": "320", "train.checkpoint_every": "2", "train.episodes": "2"}
+    settings = tutelage.override(tutelage.preset(str(path), "dr"), changes)
+    undisturbed = tutelage.train(settings, tmp_path / "whole")
+    with pytest.raises(
+        tutelage.UserError, match=r"Worker 0 has died \(exit code 7\) while playing .* Its level: level ="
+    ):
+        tutelage.train(settings, tmp_path / "run", Saboteur(flag))
+    assert tutelage.load(tmp_path / "run").iteration == 2
+    flag.unlink()
+    resumed = tutelage.resume(tmp_path / "run")
+    assert resumed.finished
+    assert resumed.digest == undisturbed.digest
 
 
 def test_accel_on_the_example_resumes_exactly(example: Path) -> None:

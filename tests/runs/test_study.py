@@ -136,7 +136,7 @@ def test_the_studies_that_come_with_tutelage_are_valid(path: Path) -> None:
 
 def test_the_studies_of_the_thesis_have_its_methods_blocks_and_seeds() -> None:
     studies = {path.stem: grid.read(path).cells for path in STUDIES}
-    assert set(studies) == {"maze-dcd", "maze-accel", "maze-editors", "maze-fast", "maze-small"}
+    assert set(studies) == {"maze-dcd", "maze-accel", "maze-editors", "maze-fast", "maze-laptop", "maze-small"}
     dcd, accel = studies["maze-dcd"], studies["maze-accel"]
     methods = {"dr", "minimax", "paired", "repaired", "plr", "robust-plr", "robust-plr-500M"}
     assert ({cell.group for cell in dcd}, {cell.seed for cell in dcd}) == (methods, set(range(10)))
