@@ -45,6 +45,7 @@ class HostCollector:
         number = count * batch
         named = {name: value.reshape(number, *value.shape[2:]) for name, value in by_name(levels).items()}
         act, value = _compiled(self.student, count)
+        students = students._replace(optimiser=())  # which no step reads: handing it over at every one takes time
         k_seeds, k_play = jax.random.split(key)
         fleet = hire(self.env, named, number)
         obs = fleet.reset(named, random_seeds(k_seeds, number)).reshape(*size, *self.env.shape)
