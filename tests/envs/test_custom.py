@@ -157,9 +157,22 @@ GOOD = {
         ({"actions": "spaces.MultiBinary(3)"}, "The action space is MultiBinary(3), which no policy here can model"),
         ({"more": ", edit=lambda key, level: level[:2]"}, "edit() in"),
         ({"more": ", tests={'hard': np.zeros(7, np.float32)}"}, "The test level 'hard' in"),
+        ({"more": ", bounds=([0, 0], [1, 1])"}, "bounds are for levels that are one vector"),
+        ({"more": ", bounds=([0, 0, 2], [1, 1, 1])"}, "second is higher in every entry"),
         ({"more": ", settings={'train.stepz': '1M'}"}, "There is no setting called 'train.stepz'"),
     ],
-    ids=["no options", "level not read", "level outside", "shape", "actions", "edit", "tests", "settings"],
+    ids=[
+        "no options",
+        "level not read",
+        "level outside",
+        "shape",
+        "actions",
+        "edit",
+        "tests",
+        "bounds",
+        "order",
+        "settings",
+    ],
 )
 def test_a_mistake_in_an_environment_is_a_sentence(tmp_path: Path, capsys, change: dict[str, str], words: str) -> None:
     path = tmp_path / "mine.py"
@@ -192,6 +205,7 @@ def test_what_a_file_cannot_do_is_refused_in_a_sentence(tmp_path: Path, capsys) 
     for words, *arguments in [
         ("cannot be edited: its file gives no edit function", str(path), "accel"),
         ("has no design task", str(path), "paired"),
+        ("are not vectors", str(path), "alp-gmm"),
         ("There is no file", str(tmp_path / "other.py"), "dr"),
         ("train.devices is 2, and this environment is played outside of JAX", str(path), "dr", "--devices", "2"),
         ("need an environment that is written in JAX", str(path), "dr", "--seeds", "2"),
@@ -200,6 +214,18 @@ def test_what_a_file_cannot_do_is_refused_in_a_sentence(tmp_path: Path, capsys) 
         assert main(["train", *arguments, *where]) == 2
         assert words in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("method", ["alp-gmm", "tscl"])
+def test_levels_that_are_vectors_suit_methods_that_fit_them(tmp_path: Path, method: str) -> None:
+    path = tmp_path / "vectors.py"
+    path.write_text(BROKEN.format(**GOOD | {"more": ", bounds=([0, 0, 0], [1, 2, 3])"}))
+    changes = {**SMALL, "train.training_set": "8"} if method == "tscl" else {**SMALL, "mixture.fit_every": "20"}
+    trainer = tutelage.build(tutelage.override(tutelage.preset(str(path), method), changes))
+    levels = trainer.propose(trainer.init(0))[1].levels
+    assert levels.shape == (1, 4, 3)
+    assert (levels >= 0).all()
+    assert (levels <= np.array([1, 2, 3])).all()
 
 
 def test_levels_of_any_structure_reach_the_environment(example: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,8 @@ class Gymnasium:
     """Named numbers of a level, to be logged."""
     easy: Callable[[Any], Any] | None = None
     """A random level of the simplest kind, for ACCEL to start from; without it, ``sample``."""
+    bounds: tuple[Sequence[float], Sequence[float]] | None = None
+    """Where a level is one vector: the lowest and the highest value of each entry. ALP-GMM needs them."""
     tests: Mapping[str, Any] = field(default_factory=dict)
     """Held-out levels by name: the suite ``tests``. There is always the suite ``fresh``, of new random levels."""
     success: float = 0.0

@@ -20,7 +20,7 @@ from ...hosts.simulator import Maker, nested
 from ...hosts.spaces import observed, played
 from ...rl.networks import Flat
 from ...types import Level, Metrics
-from ..base import Continuous, Discrete, Room, Suite, Task
+from ..base import Box, Continuous, Discrete, Parameters, Room, Suite, Task
 from .definition import Gymnasium
 from .entry import NAME
 from .settings import HostSettings
@@ -90,7 +90,16 @@ def build(path: str, definition: Gymnasium, settings: HostSettings) -> Room:
         empty=definition.easy,
         editable=definition.edit is not None,
         success=definition.success,
+        parameters=_parameters_of(definition),
     )
+
+
+def _parameters_of(definition: Gymnasium) -> Parameters | None:
+    if definition.bounds is None:
+        return None
+    low, high = definition.bounds
+    box = Box(tuple(float(value) for value in low), tuple(float(value) for value in high))
+    return Parameters(box, lambda key, vector: vector.astype(jnp.float32))
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,17 @@ def _probed(path: str, definition: Gymnasium) -> _Probe:
             jax.tree.map(lambda x: (jnp.shape(x), jnp.asarray(x).dtype), test) == same,
             f"The test level '{name}' in {path} has other shapes or types than sample(): "
             f"{_shapes(test)} and not {_shapes(level)}; let them agree.",
+        )
+    if definition.bounds is not None:
+        sizes = {len(bound) for bound in definition.bounds}
+        require(
+            isinstance(level, jax.Array) and level.dtype == jnp.float32 and sizes == {level.size} and level.ndim == 1,
+            f"The bounds in {path} are of {' and '.join(map(str, sorted(sizes)))} numbers, and a level of sample() is "
+            f"{_shapes(level)}; bounds are for levels that are one vector of float32, with two numbers for each entry.",
+        )
+        require(
+            all(low < high for low, high in zip(*definition.bounds, strict=True)),
+            f"The bounds in {path} are not two points of which the second is higher in every entry; let them be.",
         )
     environment = tried("make()", definition.make)
     try:

@@ -15,7 +15,7 @@ from ...settings import (
     TrainSettings,
     option,
 )
-from ..presets import curriculum
+from ..presets import curriculum, training_set
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def standard(environment: str, method: str) -> Settings:
             steps=1_000_000,
             levels=16,
             rollout=256,
+            training_set=training_set(method, 200),
             log_every=1,
             evaluate_every=25,
             checkpoint_every=25,

@@ -18,7 +18,7 @@ from ...settings import (
     option,
 )
 from ..custom.settings import HostSettings
-from ..presets import curriculum
+from ..presets import curriculum, training_set
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ def _thesis_walker(method: str) -> Settings:
         steps=_steps(method, 30_000, 16 * 2000),
         levels=16,
         rollout=2000,
+        training_set=training_set(method, 1000),
         log_every=1,
         evaluate_every=100,
         checkpoint_every=25,
@@ -83,6 +84,7 @@ def _fast(method: str) -> Settings:
         steps=_steps(method, 300, 16 * 2000),
         levels=16,
         rollout=2000,
+        training_set=training_set(method, 1000),
         log_every=1,
         evaluate_every=25,
         checkpoint_every=25,
