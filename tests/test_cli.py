@@ -10,12 +10,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import jax
 import pytest
 
 import tutelage
+from tutelage import cli
 from tutelage.algorithms import METHODS
 from tutelage.cli import main
 from tutelage.runs import session
+from tutelage.runs.processes import ALONE
 
 TINY = {
     "preset": "small",
@@ -356,3 +359,15 @@ def test_a_reader_that_has_gone_is_no_error(run: str) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert (process.wait(), process.stderr.read()) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("there", "levels", "minibatches", "used"), [(6, 32, 1, 4), (8, 32, 8, 4), (3, 32, 1, 2), (1, 32, 1, 1)]
+)
+def test_automatic_devices_are_as_many_as_can_share_the_batch(monkeypatch, there, levels, minibatches, used):
+    monkeypatch.setattr(cli, "_use_jax", lambda *_: None)
+    monkeypatch.setattr(jax, "device_count", lambda: there)
+    changes = {"train.levels": str(levels), "ppo.minibatches": str(minibatches)}
+    settings = tutelage.override(tutelage.preset("maze", "accel"), changes)
+    assert cli._on_all_devices(settings, ALONE).train.devices == used
+    assert cli._on_all_devices(tutelage.preset("walker", "dr"), ALONE).train.devices == 1

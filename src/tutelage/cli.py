@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ from .settings import Settings
 if TYPE_CHECKING:
     from .evaluation.evaluate import Evaluation
     from .runs.session import Progress, Run
+
+AUTO = "auto"
 
 COMMANDS = {
     "train": "start a new run",
@@ -114,7 +117,7 @@ def _train(arguments: list[str]) -> int:
         "--run",
         help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",
     )
-    _add_devices(parser, "(default 1)")
+    _add_devices(parser, f"(default 1), or {AUTO} for as many as there are and fit")
     _add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
@@ -133,8 +136,9 @@ def _train(arguments: list[str]) -> int:
         return 0
     changes = _overrides(given + rest)
     sinks.check(options.log)
+    automatic = options.devices == AUTO
     for name in ("seed", "steps", "devices"):
-        if getattr(options, name) is not None:
+        if getattr(options, name) is not None and not (name == "devices" and automatic):
             changes[f"train.{name}"] = getattr(options, name)
     settings = config.override(settings, changes)
     if options.seeds < 1:
@@ -142,13 +146,34 @@ def _train(arguments: list[str]) -> int:
     first, last = settings.train.seed, settings.train.seed + options.seeds - 1
     which = f"s{first}" if first == last else f"s{first}-{last}"
     path = options.run or f"runs/{label(settings.environment)}-{settings.method}-{which}"
-    _use_jax(_group(options), settings.train.devices)
+    if automatic:
+        settings = _on_all_devices(settings, _group(options))
+    else:
+        _use_jax(_group(options), settings.train.devices)
     from .runs import session
 
     def start(progress: Progress) -> list[Run]:
         return session.train_seeds(settings, path, options.seeds, progress, options.log)
 
     return _finish(start, path, options.quiet)
+
+
+def _on_all_devices(settings: Settings, group: Group) -> Settings:
+    """The settings with as many devices as there are and the batch can be shared by. A CPU has one for each core."""
+    from .hosts.fleet import cores
+
+    _use_jax(group, cores() * group.processes)
+    import jax
+
+    from .experiment import build_room
+    from .hosts.environment import HostEnvironment
+
+    if isinstance(build_room(settings).env, HostEnvironment):
+        return settings  # its simulators use the cores
+    for number in range(jax.device_count(), 1, -1):
+        with suppress(UserError):  # the batch cannot be shared by so many
+            return config.override(settings, {"train.devices": str(number)})
+    return settings
 
 
 def _chosen_settings(options: argparse.Namespace) -> Settings:
@@ -229,7 +254,7 @@ def _add_log(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_devices(parser: argparse.ArgumentParser, default: str) -> None:
-    parser.add_argument("--devices", help=f"devices that share the levels of a batch {default}")
+    parser.add_argument("--devices", help=f"devices that share the levels of a batch {default}; a CPU can be several")
     parser.add_argument("--coordinator", default="", help="for several processes: host:port of the first of them")
     parser.add_argument("--processes", type=int, default=1, help="how many processes train this run (default 1)")
     parser.add_argument("--process-id", type=int, default=0, help="which of them this is, from 0 (default 0)")
