@@ -6,8 +6,10 @@ Trains each method on each number of devices for a few iterations and leaves all
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +18,8 @@ import numpy as np
 
 import tutelage
 from tutelage.rollout import JaxCollector
+
+gc.set_threshold(200_000, 20, 20)  # as in conftest.py
 
 ITERATIONS = 6
 FAST_TO_COMPILE = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -37,7 +41,7 @@ CHANGES = {
     "dr": {"network.core": "none"},
     "robust-plr": {**REPLAY, "replay.rate": "0.7", "ppo.minibatches": "2"},
     "accel": REPLAY,
-    "paired": {"teacher.filters": "4", "teacher.head": "4"},
+    "paired": {"network.core": "none", "teacher.filters": "4", "teacher.head": "4"},
 }
 
 
@@ -75,17 +79,27 @@ class Watched:
         return self.inner.coverage(state.inner)
 
 
-def trainer(method: str, devices: int) -> tutelage.Trainer:
+def plain_trainer(method: str, devices: int) -> tutelage.Trainer:
     changes = TINY | CHANGES[method] | {"train.devices": str(devices)}
-    made = tutelage.build(tutelage.override(tutelage.preset("maze", method, "small"), changes))
+    return tutelage.build(tutelage.override(tutelage.preset("maze", method, "small"), changes))
+
+
+@cache
+def played(method: str) -> Any:
+    """The shapes of a rollout, which are those of one device."""
+    made = plain_trainer(method, 1)
 
     def play(key: Any) -> Any:
         state = made.init(0)
         levels = made.curriculum.propose(key, key, state.curriculum)[1].levels
         return JaxCollector(made.env, made.student, made.rollout)(key, state.students, levels)
 
-    played = jax.eval_shape(play, jax.random.key(0))._replace(obs=())
-    return replace(made, curriculum=Watched(made.curriculum, played))
+    return jax.eval_shape(play, jax.random.key(0))._replace(obs=())
+
+
+def trainer(method: str, devices: int) -> tutelage.Trainer:
+    made = plain_trainer(method, devices)
+    return replace(made, curriculum=Watched(made.curriculum, played(method)))
 
 
 def main(out: Path, jobs: list[str]) -> None:

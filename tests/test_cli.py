@@ -26,6 +26,7 @@ TINY = {
     "env.view": "3",
     "env.blocks": "6",
     "env.max-steps": "12",
+    "network.core": "none",
     "network.width": "8",
     "network.filters": "2",
     "ppo.epochs": "2",

@@ -43,7 +43,7 @@ def surroundings(**more: str) -> dict[str, str]:
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What happened to each method on one device and on several."""
     out = tmp_path_factory.mktemp("devices")
-    flags = surroundings(XLA_FLAGS="--xla_force_host_platform_device_count=4")
+    flags = surroundings(XLA_FLAGS=f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=4")
     commands = [[sys.executable, str(HERE / "on_devices.py"), str(out), *jobs] for jobs in JOBS]
     running = [subprocess.Popen(command, env=flags, stderr=subprocess.PIPE, text=True) for command in commands]
     complaints = [process.communicate()[1] for process in running]

@@ -52,7 +52,13 @@ def over_seeds(function: Callable[..., Any], seeds: int) -> Callable[..., Any]:
 
 def together(trees: Sequence[T]) -> T:
     """What each seed has of its own, as ``over_seeds`` takes it."""
-    return trees[0] if len(trees) == 1 else jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+    return trees[0] if len(trees) == 1 else _stacked(list(trees))
+
+
+@jax.jit
+def _stacked(trees: list[T]) -> T:
+    """One small program, where one for each shape would take longer to compile."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
 def apart(tree: T, seeds: int) -> list[T]:

@@ -182,13 +182,15 @@ def compiled(trainer: Trainer, most: int, seeds: int = 1) -> Callable[[TrainStat
     if not trainer.collector.pure:
         return _in_parts(trainer, most)
 
+    step = jax.jit(trainer.step, inline=True)  # traced once, both for its shapes and for the loop
+
     def run(state: TrainState, n: Array) -> tuple[TrainState, Metrics]:
-        shapes = jax.eval_shape(trainer.step, state)[1]
+        shapes = jax.eval_shape(step, state)[1]
         log = jax.tree.map(lambda x: jnp.full((most, *x.shape), jnp.nan, jnp.float32), shapes)
 
         def body(carry: tuple[Array, TrainState, Metrics]) -> tuple[Array, TrainState, Metrics]:
             i, state, log = carry
-            state, metrics = trainer.step(state)
+            state, metrics = step(state)
             return i + 1, state, jax.tree.map(lambda all, x: all.at[i].set(x.astype(jnp.float32)), log, metrics)
 
         _, state, log = jax.lax.while_loop(lambda carry: carry[0] < n, body, (jnp.int32(0), state, log))

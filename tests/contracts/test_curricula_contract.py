@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from tutelage.algorithms import METHODS
 from tutelage.curricula.base import Info
 from tutelage.envs.registry import ENVIRONMENTS, preset
 from tutelage.experiment import build, build_room
-from tutelage.rollout import JaxCollector
+from tutelage.hosts.environment import HostEnvironment
 from tutelage.trainer import Trainer, TrainState
-from tutelage.types import Proposal
+from tutelage.types import Proposal, TimeStep
 
 KEY = jax.random.key(0)
 LEVELS, STEPS = 4, 8
@@ -24,6 +25,46 @@ def types(tree: Any) -> Any:
     return jax.tree.map(lambda x: (x.shape, str(x.dtype), x.weak_type), tree)
 
 
+@dataclass(frozen=True)
+class Still:
+    """In place of simulators, which nothing can trace: what is seen has their shapes, and nothing happens."""
+
+    env: HostEnvironment
+
+    @property
+    def action_space(self) -> Any:
+        return self.env.action_space
+
+    def reset(self, key: Any, level: Any) -> tuple[Any, Any]:
+        return (), jnp.zeros(self.env.shape, self.env.dtype)
+
+    def step(self, key: Any, state: Any, action: Any) -> tuple[Any, TimeStep]:
+        obs, no = jnp.zeros(self.env.shape, self.env.dtype), jnp.array(False)
+        return state, TimeStep(obs, jnp.float32(0), no, no, obs)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A curriculum that notes the types of what it returns while a step is traced."""
+
+    curriculum: Any
+    returned: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.curriculum, name)
+
+    def propose(self, *args: Any) -> Any:
+        return self._noted("propose", self.curriculum.propose(*args))
+
+    def observe(self, *args: Any) -> Any:
+        return self._noted("observe", self.curriculum.observe(*args))
+
+    def _noted(self, name: str, result: Any) -> Any:
+        assert name not in self.returned, "once a step"
+        self.returned[name] = jax.tree.map(jax.typeof, result)
+        return result
+
+
 @pytest.fixture(scope="module", params=[(env, method) for env in ENVIRONMENTS for method in METHODS], ids="-".join)
 def trainer(request) -> Trainer:
     settings = preset(*request.param)
@@ -31,7 +72,9 @@ def trainer(request) -> Trainer:
         pytest.skip("its levels are not vectors")
     training_set = 2 * LEVELS if settings.method == "tscl" else 0
     shape = replace(settings.train, levels=LEVELS, rollout=STEPS, training_set=training_set)
-    return build(replace(settings, train=shape))
+    made = build(replace(settings, train=shape))
+    env = Still(made.env) if isinstance(made.env, HostEnvironment) else made.env
+    return replace(made, env=env, curriculum=Recorded(made.curriculum, {}))
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +83,16 @@ def state(trainer) -> TrainState:
 
 
 @pytest.fixture(scope="module")
-def flow(trainer, state) -> tuple[Any, Any, Proposal, Any, Info]:
-    """Shapes of all that flows through one iteration of the curriculum."""
-    curriculum = trainer.curriculum
-    proposed, proposal = jax.eval_shape(curriculum.propose, KEY, KEY, state.curriculum)
-    collect = JaxCollector(trainer.env, trainer.student, STEPS)
-    rollout = jax.eval_shape(collect, KEY, state.students, proposal.levels)
-    observed, info = jax.eval_shape(curriculum.observe, KEY, proposed, proposal, rollout)
-    return state.curriculum, proposed, proposal, observed, info
+def after(trainer, state) -> tuple[TrainState, Any]:
+    """The shapes that a training step returns. It is traced here, once."""
+    return jax.eval_shape(trainer.step, state)
+
+
+@pytest.fixture(scope="module")
+def flow(trainer, state, after) -> tuple[Any, Any, Proposal, Any, Info]:
+    """Shapes of all that flows through the curriculum in that step."""
+    returned = trainer.curriculum.returned
+    return state.curriculum, *returned["propose"], *returned["observe"]
 
 
 def test_a_proposal_is_a_batch_for_every_student_and_one_flag_to_learn(trainer, flow):
@@ -82,11 +127,11 @@ def test_coverage_is_a_share(trainer, flow):
     assert jax.eval_shape(trainer.curriculum.coverage, flow[0]).shape == ()
 
 
-def test_a_training_step_keeps_every_type_so_that_it_compiles_once(trainer, state):
+def test_a_training_step_keeps_every_type_so_that_it_compiles_once(state, after):
     """Strong types throughout: a weak one in the first state would compile the whole program a second time."""
     weak = [path for path, x in jax.tree_util.tree_leaves_with_path(state) if x.weak_type]
     assert weak == []
-    after, metrics = jax.eval_shape(trainer.step, state)
-    assert types(after) == types(state)
+    following, metrics = after
+    assert types(following) == types(state)
     assert all(value.shape == () for value in metrics.values())
     assert any(name.startswith("level/") for name in metrics)

@@ -29,6 +29,7 @@ TINY = {
     "env.view": "3",
     "env.blocks": "2",
     "env.max_steps": "6",
+    "network.core": "none",
     "network.width": "8",
     "network.filters": "2",
     "teacher.filters": "2",

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tutelage.errors import UserError
 from tutelage.runs import session
 from tutelage.runs.directory import EVALUATIONS, METRICS
 from tutelage.runs.session import Run, Silent
+from tutelage.settings import OWN
 
 ITERATIONS, SEEDS = 6, 3
 TINY = {
@@ -96,9 +98,14 @@ def assert_same_runs(runs: list[Run], others: list[Run]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def compile_once() -> Iterator[None]:
-    """Runs with equal settings share one program in this process, which they do across processes anyway."""
+    """Runs that differ in their seed only share one program in this process, which they do across processes anyway."""
+    build = functools.cache(session.build)
+
+    def build_for_any_seed(settings: tutelage.Settings) -> tutelage.Trainer:
+        return build(replace(settings, train=replace(settings.train, seed=0, coins=OWN)))
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "build", functools.cache(session.build))
+        patch.setattr(session, "build", build_for_any_seed)
         patch.setattr(session, "compiled", functools.cache(session.compiled))
         yield
 

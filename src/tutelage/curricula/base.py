@@ -45,6 +45,7 @@ def only_if(
     happens: Bool[Array, ""], change: Callable[[], tuple[State, Metrics]], unchanged: State
 ) -> tuple[State, Metrics]:
     """A change that does not happen costs nothing and has no figures: NaN marks what is not to be averaged."""
+    change = jax.jit(change, inline=True)  # traced once, both for its shapes and for the branch
     shapes = jax.eval_shape(change)[1]
     return jax.lax.cond(
         happens, change, lambda: (unchanged, jax.tree.map(lambda x: jnp.full(x.shape, jnp.nan, x.dtype), shapes))

@@ -232,8 +232,11 @@ def _train(
         stops = (schedule.log_every, schedule.evaluate_every, schedule.checkpoint_every)
         run = compiled(trainer, schedule.log_every, seeds)
 
+        split = jax.jit(apart, static_argnums=1)  # one program, where one for each shape would take longer to compile
+
         def own() -> list[TrainState]:
-            return apart(trainer.devices.local(state), seeds)
+            mine = trainer.devices.local(state)
+            return [mine] if seeds == 1 else split(mine, seeds)
 
         def test(iteration: int, who: Sequence[int]) -> None:
             each_state, results = own(), []
