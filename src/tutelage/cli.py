@@ -511,8 +511,10 @@ def _envs(arguments: list[str]) -> int:
         for name, make in entry.presets.items():
             mark = " (default)" if name == entry.default_preset else ""
             print(f"  preset {name}{mark}: {(make.__doc__ or '').strip()}")
-        room = entry.build(preset(entry.name, "dr").env)
-        print(f"  suites: {', '.join(room.suites)}")
+        try:
+            print(f"  suites: {', '.join(entry.build(preset(entry.name, 'dr').env).suites)}")
+        except UserError as problem:  # one that needs what is not installed
+            print(f"  {problem}")
     return 0
 
 
