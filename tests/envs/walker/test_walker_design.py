@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.envs.base import Box, Brief
+from tutelage.envs.base import Brief, Continuous
 from tutelage.envs.walker.design import NOISE, DesignEncoder, WalkerDesign
 from tutelage.envs.walker.level import check
 from tutelage.envs.walker.space import WalkerSpace
@@ -46,7 +46,7 @@ def test_an_action_is_a_place_between_a_parameters_ends():
     assert np.asarray(level.parameters) == pytest.approx([0, 0, 10, 1.25, 3.75, 2.5, 5, 3])
     level = design(5, 0, [0, 1, -1, 1, 0])[2]
     assert np.asarray(level.parameters) == pytest.approx([5, 0, 10, 2.5, 5, 0, 0, 1])
-    assert TASKS[8].action_space == Box((-1.0,), (1.0,))
+    assert TASKS[8].action_space == Continuous(1)
     assert (TASKS[8].steps, TASKS[5].steps) == (8, 5)
 
 
