@@ -2,9 +2,10 @@
 
 usage: python hosts.py [--levels 16] [--steps 500] [--rounds 5]
 
-The plain process steps one environment after the other on the same levels, with the actions that our student took, and
-without a policy. Ours has the policy in the loop: a student's compiled step for all levels, one worker a core. Then
-where the time of a step goes.
+The plain process steps Gymnasium's own BipedalWalker, one environment after the other, with the actions that our student
+took, and without a policy. Ours plays the levels that are the same terrain, so both play the same episodes to the last
+bit, and has the policy in the loop: a student's compiled step for all levels, one worker a core. Then where the time of a
+step goes, when the student and the simulators take turns, which they do not in training.
 """
 
 import argparse
@@ -14,28 +15,32 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
+import Box2D
 import jax
 import numpy as np
+from gymnasium.envs.box2d.bipedal_walker import BipedalWalker
 
 import tutelage
-from tutelage.envs.walker.simulator import Walker
+from tutelage.envs.walker.level import make
 from tutelage.hosts.fleet import cores, hire
 from tutelage.hosts.play import _compiled, by_name
 
 
-def plain(levels: Any, steps: int, actions: np.ndarray) -> float:
-    """Steps a second of one process, on the same levels and with the same actions as ours."""
-    walkers = [Walker() for _ in range(actions.shape[1])]
-    options = [{"level": {name: value[i] for name, value in by_name(levels).items()}} for i in range(len(walkers))]
-    for walker, option in zip(walkers, options, strict=True):
-        walker.reset(options=option)
-    began = time.perf_counter()
+def plain(steps: int, actions: np.ndarray) -> tuple[float, float]:
+    """Steps a second of one process with the same actions as ours, and the sum of its rewards."""
+    walkers = [BipedalWalker() for _ in range(actions.shape[1])]
+    for seed, walker in enumerate(walkers):
+        walker.reset(seed=seed)
+    began, total = time.perf_counter(), 0.0
     for t in range(steps):
-        for i, walker in enumerate(walkers):
-            _, _, terminated, truncated, _ = walker.step(actions[t, i])
-            if terminated or truncated:
-                walker.reset(options=options[i])
-    return steps * len(walkers) / (time.perf_counter() - began)
+        for seed, walker in enumerate(walkers):
+            _, reward, terminated, _, _ = walker.step(actions[t, seed])
+            total += float(reward)
+            if terminated:
+                walker.world = Box2D.b2World()  # as ours: one that was used before gives other episodes
+                walker.terrain = []
+                walker.reset(seed=seed)
+    return steps * len(walkers) / (time.perf_counter() - began), total
 
 
 def profile(trainer: Any, state: Any, levels: Any, steps: int) -> dict[str, float]:
@@ -45,11 +50,12 @@ def profile(trainer: Any, state: Any, levels: Any, steps: int) -> dict[str, floa
     number = trainer.levels
     fleet = hire(trainer.env, named, number)
     obs, first, memory = fleet.reset(named, np.arange(number))[None], np.ones((1, number), bool), ()
-    act(state.students, jax.random.key(0), np.int32(0), memory, obs, first)  # compiles
-    spent, key = dict.fromkeys(("student", "orders", "simulators"), 0.0), jax.random.key(0)
+    keys = np.asarray(jax.random.key_data(jax.random.split(jax.random.key(0), (steps, 1))))
+    act(state.students, keys[0], memory, obs, first)  # compiles
+    spent = dict.fromkeys(("student", "orders", "simulators"), 0.0)
     for t in range(steps):
         began = time.perf_counter()
-        memory, decision = act(state.students, key, np.int32(t), memory, obs, first)
+        memory, decision = act(state.students, keys[t], memory, obs, first)
         action = np.asarray(decision.action)
         acted = time.perf_counter()
         fleet.send(action[0])
@@ -71,24 +77,28 @@ def main() -> None:
     changes = {"train.levels": str(options.levels), "train.rollout": str(options.steps), "ppo.minibatches": "1"}
     trainer = tutelage.build(tutelage.override(tutelage.preset("walker", "accel"), changes))
     state = trainer.init(0)
-    _, proposal = jax.jit(trainer.propose)(state)
-    levels = jax.device_get(jax.tree.map(lambda x: x[0], proposal.levels))
-    rollout = trainer.collector(jax.random.key(0), state.students, proposal.levels)  # compiles, and starts the workers
+    each = [make(seed=seed) for seed in range(options.levels)]
+    levels = jax.tree.map(lambda *x: np.stack(x)[None], *each)
+    rollout = trainer.collector(jax.random.key(0), state.students, levels)  # compiles, and starts the workers
     actions = np.clip(np.asarray(rollout.action)[0], -1, 1)
     ratios = []
     # In a process of its own: the many objects of a simulator are a burden for whoever has them.
-    pool = ProcessPoolExecutor(1, get_context("spawn"))
-    pool.submit(plain, levels, 10, actions).result()
-    for _ in range(options.rounds):
-        alone = pool.submit(plain, levels, options.steps, actions).result()
-        began = time.perf_counter()
-        trainer.collector(jax.random.key(0), state.students, proposal.levels)
-        ours = options.levels * options.steps / (time.perf_counter() - began)
-        ratios.append(ours / alone)
-        print(f"plain {alone:,.0f} steps/s, ours {ours:,.0f} steps/s, ratio {ratios[-1]:.2f}", flush=True)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(plain, 10, actions).result()
+        for _ in range(options.rounds):
+            alone, rewards = pool.submit(plain, options.steps, actions).result()
+            began = time.perf_counter()
+            rollout = trainer.collector(jax.random.key(0), state.students, levels)
+            ours = options.levels * options.steps / (time.perf_counter() - began)
+            ratios.append(ours / alone)
+            print(f"plain {alone:,.0f} steps/s, ours {ours:,.0f} steps/s, ratio {ratios[-1]:.2f}", flush=True)
+            difference = abs(rewards - float(np.asarray(rollout.reward, np.float64).sum()))
+            assert difference < 1e-2 * options.levels, (
+                f"the rewards differ by {difference}: these are not the same episodes"
+            )
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
     print(f"ratio {statistics.median(ratios):.2f} ({spread}), {cores()} cores, {options.levels} levels")
-    times = ", ".join(f"{name} {value:.2f}" for name, value in profile(trainer, state, proposal.levels, 300).items())
+    times = ", ".join(f"{name} {value:.2f}" for name, value in profile(trainer, state, levels, 300).items())
     print(f"milliseconds of a step of all levels: {times}")
 
 

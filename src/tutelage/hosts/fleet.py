@@ -24,7 +24,7 @@ import numpy as np
 
 from ..errors import UserError
 from .environment import PATIENCE, HostEnvironment
-from .simulator import DONE, QUIT, RESET, STEP, Field, arrays, work
+from .simulator import ALL, DONE, PARTS, QUIT, RESET, STEP, Field, arrays, work
 
 _open: dict[HostEnvironment, Fleet] = {}
 
@@ -133,23 +133,26 @@ class Fleet:
             self.shared[f"level/{name}"][...] = value
         self.shared["seed"][...] = seeds
         self.shared["active"][...] = True
-        self._order(RESET, "starting an episode")
+        self._order(RESET + ALL, "starting an episode")
         self._receive("starting an episode")
         return self.shared["obs"].copy()
 
-    def send(self, actions: np.ndarray, active: np.ndarray | bool = True) -> None:
-        """Let one action be played everywhere, or where somebody is still ``active``."""
-        self.shared["action"][...] = actions
-        self.shared["active"][...] = active
-        self._order(STEP, "playing a step")
+    def send(self, actions: np.ndarray, active: np.ndarray | bool = True, part: bytes = ALL) -> None:
+        """Let one action be played everywhere, or where somebody is still ``active``.
 
-    def receive(self) -> dict[str, np.ndarray]:
-        """What followed. Who is done has started again on its level: ``obs`` is of the new episode, ``next_obs`` the
-        true successor.
+        While one ``part`` of the environments plays, actions can be chosen for and sent to the other.
+        """
+        self.shared["action"][PARTS[part]] = actions
+        self.shared["active"][PARTS[part]] = active
+        self._order(STEP + part, "playing a step")
+
+    def receive(self, part: bytes = ALL) -> dict[str, np.ndarray]:
+        """What followed; parts answer in the order in which they were sent to. Who is done has started again on its
+        level: ``obs`` is of the new episode, ``next_obs`` the true successor.
         """
         self._receive("playing a step")
         names = ("obs", "next_obs", "reward", "terminated", "truncated")
-        return {name: self.shared[name].copy() for name in names}
+        return {name: self.shared[name][PARTS[part]].copy() for name in names}
 
     def _receive(self, doing: str) -> None:
         try:
@@ -183,11 +186,11 @@ class Fleet:
                     raise self._trouble(index, doing, "has died") from None
                 if said != DONE:
                     answer = json.loads(said)
-                    raise self._trouble(index, doing, f"failed with {answer['error']}", answer["at"], answer["trace"])
+                    raise self._trouble(index, doing, f"failed with {answer['error']}", answer["trace"])
 
-    def _trouble(self, index: int, doing: str, what: str, at: int | None = None, trace: str = "") -> UserError:
+    def _trouble(self, index: int, doing: str, what: str, trace: str = "") -> UserError:
         """A sentence that names the worker, what it was doing and the level it was doing it on."""
-        at = int(self.shared["busy"][self._mine[index].start]) if at is None else at
+        at = int(self.shared["busy"][self._mine[index].start])
         level = {name: value[at].tolist() for name, value in self.shared.items() if name.startswith("level/")}
         shown = ", ".join(f"{name.removeprefix('level/') or 'level'} = {value}" for name, value in level.items())
         process = self._processes[index]

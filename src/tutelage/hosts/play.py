@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from ..rl.ppo import Student, StudentState
 from ..students import over_students
 from ..types import Level, Rollout
 from .environment import HostEnvironment
-from .fleet import hire
+from .fleet import Fleet, hire
+from .simulator import ALL, EVEN, ODD, PARTS
 
 
 def by_name(levels: Level) -> dict[str, np.ndarray]:
@@ -28,6 +29,10 @@ def by_name(levels: Level) -> dict[str, np.ndarray]:
 def random_seeds(key: PRNGKeyArray, number: int) -> np.ndarray:
     """What simulators' own dice start from."""
     return np.asarray(jax.random.randint(key, (number,), 0, 2**31 - 1))
+
+
+_ENOUGH = 32
+"""Levels that are worth cutting in halves: measured with ``benchmarks/hosts.py``."""
 
 
 @dataclass(frozen=True)
@@ -44,55 +49,109 @@ class HostCollector:
         count, batch = size = jax.tree.leaves(levels)[0].shape[:2]
         number = count * batch
         named = {name: value.reshape(number, *value.shape[2:]) for name, value in by_name(levels).items()}
-        act, value = _compiled(self.student, count)
         students = students._replace(optimiser=())  # which no step reads: handing it over at every one takes time
         k_seeds, k_play = jax.random.split(key)
         fleet = hire(self.env, named, number)
         obs = fleet.reset(named, random_seeds(k_seeds, number)).reshape(*size, *self.env.shape)
-        memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), self.student.initial_carry(batch))
-        first, nobody = np.ones(size, bool), np.zeros(size, bool)
         log = _Log(count, self.steps, batch)
+        # Two halves take turns: while simulators play the one, the student chooses for the other. Of few levels all are
+        # played at once, for it chooses for eight as long as for sixteen.
+        parts = (ALL,) if batch % 2 or batch < _ENOUGH else (EVEN, ODD)
+        halves = [
+            _Half(fleet, log, self.student, students, key, part, obs[:, PARTS[part]])
+            for part, key in zip(parts, jax.random.split(k_play, len(parts)), strict=True)
+        ]
         for t in range(self.steps):
-            memory, decision = act(students, k_play, np.int32(t), memory, obs, first)
-            action = np.asarray(decision.action)
-            fleet.send(action.reshape(number, *action.shape[2:]))
-            # While the simulators work.
-            log.write(t, obs=obs, first=first, action=action, log_prob=decision.log_prob, policy=decision.policy)
-            log.write(t, value=decision.value)
-            answer = {name: x.reshape(*size, *x.shape[1:]) for name, x in fleet.receive().items()}
-            cut = answer["truncated"] & ~answer["terminated"]
-            after = value(students, memory, answer["next_obs"], nobody) if cut.any() else np.zeros(size, np.float32)
-            log.write(t, cut=cut, after=after)
-            log.write(t, **{name: answer[name] for name in ("reward", "terminated", "truncated")})
-            obs, first = answer["obs"], answer["terminated"] | answer["truncated"]
-        last = np.asarray(value(students, memory, obs, first))
+            for half in halves:
+                if t > 0:
+                    half.hear(t - 1)
+                half.act(t)
+        for half in halves:
+            half.hear(self.steps - 1)
+            half.end()
         found = log.arrays
-        following = np.concatenate([found["value"][:, 1:], last[:, None]], axis=1)
+        following = np.concatenate([found["value"][:, 1:], found.pop("last")[:, :1]], axis=1)
         found["next_value"] = np.where(found.pop("cut"), found.pop("after"), following)
         return Rollout(**found)
 
 
 class _Log:
-    """Arrays ``[S, T, B, ...]``, written step by step."""
+    """Arrays ``[S, T, B, ...]``, written step by step, and all levels or every other one at a time."""
 
     def __init__(self, count: int, steps: int, batch: int) -> None:
         self.arrays: dict[str, Any] = {}
+        self.steps = steps
         self._size = (count, steps, batch)
 
-    def write(self, t: int, **values: Any) -> None:
+    def write(self, t: int, part: bytes, **values: Any) -> None:
         for name, value in values.items():
             array = np.asarray(value)
             if name not in self.arrays:
                 self.arrays[name] = np.empty((*self._size, *array.shape[2:]), array.dtype)
-            self.arrays[name][:, t] = array
+            self.arrays[name][:, t, PARTS[part]] = array
+
+
+class _Half:
+    """Every other level of a batch, or all of them: what students see and remember there."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        log: _Log,
+        student: Student,
+        students: StudentState,
+        key: PRNGKeyArray,
+        part: bytes,
+        obs: np.ndarray,
+    ) -> None:
+        count, batch = self._size = obs.shape[:2]
+        self._fleet, self._log, self._part = fleet, log, part
+        self._students, self._obs = students, obs
+        self._keys = np.asarray(_key_data(key, log.steps, count))
+        self._act, self._value = _compiled(student, count)
+        self._memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), student.initial_carry(batch))
+        self._first, self._nobody = np.ones(self._size, bool), np.zeros(self._size, bool)
+
+    def act(self, t: int) -> None:
+        """Choose actions, and send them."""
+        self._memory, chosen = self._act(self._students, self._keys[t], self._memory, self._obs, self._first)
+        action = np.asarray(chosen.action)
+        self._fleet.send(action.reshape(-1, *action.shape[2:]), part=self._part)
+        # While the simulators work.
+        self._write(t, obs=self._obs, first=self._first, action=action)
+        self._write(t, log_prob=chosen.log_prob, policy=chosen.policy, value=chosen.value)
+
+    def hear(self, t: int) -> None:
+        """Receive what followed."""
+        answer = {name: x.reshape(*self._size, *x.shape[1:]) for name, x in self._fleet.receive(self._part).items()}
+        self._obs, self._first = answer["obs"], answer["terminated"] | answer["truncated"]
+        cut = answer["truncated"] & ~answer["terminated"]
+        after = np.zeros(self._size, np.float32)
+        if cut.any():
+            after = self._value(self._students, self._memory, answer["next_obs"], self._nobody)
+        self._write(t, cut=cut, after=after)
+        self._write(t, **{name: answer[name] for name in ("reward", "terminated", "truncated")})
+
+    def end(self) -> None:
+        """Note what the students expect of what would have followed the last step."""
+        self._write(0, last=self._value(self._students, self._memory, self._obs, self._first))
+
+    def _write(self, t: int, **values: Any) -> None:
+        self._log.write(t, self._part, **values)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _key_data(key: PRNGKeyArray, steps: int, count: int) -> Array:
+    """Keys of every step and student. All at once and ahead of time: a step should have nothing to do but to act."""
+    return jax.random.key_data(jax.random.split(key, (steps, count)))
 
 
 @lru_cache(maxsize=64)
 def _compiled(student: Student, count: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     act = over_students(student.act, count)
 
-    def step(students: Any, key: PRNGKeyArray, t: Any, memory: Any, obs: Any, first: Any) -> Any:
-        return act(students, jax.random.split(jax.random.fold_in(key, t), count), memory, obs, first)
+    def step(students: Any, keys: Any, memory: Any, obs: Any, first: Any) -> Any:
+        return act(students, jax.random.wrap_key_data(keys), memory, obs, first)
 
     return jax.jit(step), jax.jit(over_students(student.value, count))
 

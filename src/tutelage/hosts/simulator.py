@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import isfinite
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
@@ -26,6 +27,10 @@ from .spaces import Observed, Played, observed, played
 
 RESET, STEP, QUIT = b"r", b"s", b"q"
 DONE = b"."
+
+PARTS = {b"a": slice(None), b"0": slice(0, None, 2), b"1": slice(1, None, 2)}
+"""Of all environments an order is for: all, or every other one. The second byte of an order."""
+ALL, EVEN, ODD = PARTS
 
 
 class Field(NamedTuple):
@@ -87,52 +92,104 @@ class Malformed(Exception):
     """An environment has answered with what it did not announce."""
 
 
-class Simulator(NamedTuple):
-    """One environment with what its spaces mean."""
-
-    environment: Any
-    observed: Observed
-    played: Played
-
-    @classmethod
-    def make(cls, maker: Maker) -> Simulator:
-        environment = maker()
-        return cls(environment, observed(environment.observation_space), played(environment.action_space))
-
-
 def work(pipe: Connection, memory_name: str, fields: Sequence[Field], mine: range, maker: Maker) -> None:
     """The life of a worker that plays the environments ``mine``."""
     # Ctrl-C is for who trains: it ends the iteration first, and that needs its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Should the environment's file use JAX to draw levels, it must not take an accelerator here.
     os.environ["JAX_PLATFORMS"] = "cpu"
+    if hasattr(os, "SCHED_BATCH"):
+        # A worker that gets an order does not push aside who gives it: others wait for theirs.
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     memory = SharedMemory(memory_name)
     shared = arrays(memory, fields)
-    names = [name for name in shared if name.startswith("level/")]
-    at = mine.start
+    simulators = None
     try:
-        simulators = {}
-        for at in mine:
-            simulators[at] = Simulator.make(maker)
+        simulators = Simulators(shared, mine, maker)
         pipe.send_bytes(DONE)
         while (order := pipe.recv_bytes()) != QUIT:
-            for at in mine:
-                if not shared["active"][at]:
-                    continue
-                shared["busy"][mine.start] = at  # should this be the last thing that the worker does
-                if order == RESET:
-                    _show(shared, at, "obs", _reset(simulators[at], shared, at, names))
-                else:
-                    _step(simulators[at], shared, at, names)
+            simulators.obey(order)
             pipe.send_bytes(DONE)
     except (EOFError, BrokenPipeError):
         pass  # whoever asks is gone, and so is the need for an answer
     except BaseException as error:
-        said = {"at": at, "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+        said = {"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
         pipe.send_bytes(json.dumps(said).encode())
     finally:
+        del simulators
         shared.clear()
         memory.close()
+
+
+class Simulators:
+    """The environments of one worker and their places in shared memory.
+
+    What can be done for several environments at once is: NumPy takes as long for one number as for a hundred, and that
+    is as long as a simple environment's step.
+    """
+
+    def __init__(self, shared: Mapping[str, np.ndarray], mine: range, maker: Maker) -> None:
+        self._shared, self._busy = shared, shared["busy"][mine.start : mine.start + 1]
+        self._levels = [name for name in shared if name.startswith("level/")]
+        self._environments = {}
+        for at in mine:
+            self._busy[0] = at
+            self._environments[at] = maker()
+        first = self._environments[mine.start]
+        self._observed: Observed = observed(first.observation_space)
+        self._played: Played = played(first.action_space)
+        everyone = range(shared["active"].size)
+        self._parts = {name: [at for at in everyone[part] if at in mine] for name, part in PARTS.items()}
+
+    def obey(self, order: bytes) -> None:
+        """Play a step, or start an episode, in a part of the environments."""
+        places = self._parts[order[1:]]
+        places = [at for at, active in zip(places, self._shared["active"][places].tolist(), strict=True) if active]
+        if order[:1] == STEP:
+            places = self._step(places)
+        for at in places:
+            self._busy[0] = at
+            self._show("obs", at, self._reset(at))
+        self._check_finite("obs", places)
+
+    def _step(self, places: list[int]) -> list[int]:
+        """Returns where an episode has ended."""
+        shared, done = self._shared, []
+        rewards, terminations, truncations = shared["reward"], shared["terminated"], shared["truncated"]
+        for at, action in zip(places, self._played.actions(shared["action"][places]), strict=True):
+            self._busy[0] = at  # should this be the last thing that the worker does
+            obs, reward, terminated, truncated, _ = self._environments[at].step(action)
+            self._show("next_obs", at, obs)
+            if not isfinite(reward):
+                raise Malformed(f"step() gave a reward of {reward}")
+            rewards[at], terminations[at], truncations[at] = reward, terminated, truncated
+            if terminated or truncated:
+                done.append(at)
+        self._check_finite("next_obs", places)
+        shared["obs"][places] = shared["next_obs"][places]
+        return done
+
+    def _reset(self, at: int) -> Any:
+        shared = self._shared
+        # Each seed follows from the one before: the same run plays the same episodes.
+        seed = int(shared["seed"][at])
+        shared["seed"][at] = (seed * 1_103_515_245 + 12_345) % 2**31
+        level = nested({name.removeprefix("level/"): shared[name][at].copy() for name in self._levels})
+        return self._environments[at].reset(seed=seed, options={"level": level})[0]
+
+    def _show(self, name: str, at: int, given: Any) -> None:
+        obs, place = self._observed.array(given), self._shared[name][at]
+        if obs.shape != place.shape:
+            raise Malformed(f"an observation has the shape {obs.shape}, and the observation space says {place.shape}")
+        if obs.dtype != place.dtype and not np.can_cast(obs.dtype, place.dtype, "same_kind"):
+            raise Malformed(f"an observation is of {obs.dtype}, and the observation space says {place.dtype}")
+        place[...] = obs
+
+    def _check_finite(self, name: str, places: list[int]) -> None:
+        shown = self._shared[name]
+        if shown.dtype.kind == "f" and not np.isfinite(shown[places]).all():
+            self._busy[0] = next(at for at in places if not np.isfinite(shown[at]).all())
+            raise Malformed("an observation has an entry that is not finite")
 
 
 def nested(flat: Mapping[str, Any]) -> Any:
@@ -144,33 +201,3 @@ def nested(flat: Mapping[str, Any]) -> Any:
         *path, last = name.split("/")
         reduce(lambda place, key: place.setdefault(key, {}), path, level)[last] = value
     return level
-
-
-def _reset(simulator: Simulator, shared: dict[str, np.ndarray], at: int, names: Sequence[str]) -> np.ndarray:
-    # Each seed follows from the one before: the same run plays the same episodes.
-    seed = int(shared["seed"][at])
-    shared["seed"][at] = (seed * 1_103_515_245 + 12_345) % 2**31
-    level = nested({name.removeprefix("level/"): shared[name][at].copy() for name in names})
-    return simulator.observed.array(simulator.environment.reset(seed=seed, options={"level": level})[0])
-
-
-def _step(simulator: Simulator, shared: dict[str, np.ndarray], at: int, names: Sequence[str]) -> None:
-    action = simulator.played.action(shared["action"][at])
-    obs, reward, terminated, truncated, _ = simulator.environment.step(action)
-    obs = simulator.observed.array(obs)
-    _show(shared, at, "next_obs", obs)
-    if not np.isfinite(reward):
-        raise Malformed(f"step() gave a reward of {reward}")
-    shared["reward"][at], shared["terminated"][at], shared["truncated"][at] = reward, terminated, truncated
-    _show(shared, at, "obs", _reset(simulator, shared, at, names) if terminated or truncated else obs)
-
-
-def _show(shared: dict[str, np.ndarray], at: int, name: str, obs: np.ndarray) -> None:
-    place = shared[name][at]
-    if obs.shape != place.shape:
-        raise Malformed(f"an observation has the shape {obs.shape}, and the observation space says {place.shape}")
-    if not np.can_cast(obs.dtype, place.dtype, "same_kind"):
-        raise Malformed(f"an observation is of {obs.dtype}, and the observation space says {place.dtype}")
-    if obs.dtype.kind == "f" and not np.isfinite(obs).all():
-        raise Malformed("an observation has an entry that is not finite")
-    shared[name][at] = obs

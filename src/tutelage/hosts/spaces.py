@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,8 @@ class Played(NamedTuple):
 
     n: int
     discrete: bool
-    action: Callable[[np.ndarray], Any]
+    actions: Callable[[np.ndarray], Sequence[Any] | np.ndarray]
+    """Those of several environments, each as its environment wants it."""
 
 
 def observed(space: Any) -> Observed:
@@ -46,15 +47,15 @@ def played(space: Any) -> Played:
 
     if isinstance(space, spaces.Discrete):
         start = int(space.start)
-        return Played(int(space.n), True, lambda action: int(action) + start)
+        return Played(int(space.n), True, lambda actions: (actions + start).tolist())
     if isinstance(space, spaces.Box) and space.dtype.kind == "f":
         low, high, shape, dtype = space.low, space.high, space.shape, space.dtype
         bounded = np.isfinite(low) & np.isfinite(high)
         middle = np.where(bounded, (np.where(bounded, low, 0) + np.where(bounded, high, 0)) / 2, 0)
         reach = np.where(bounded, (np.where(bounded, high, 0) - np.where(bounded, low, 0)) / 2, 1)
 
-        def scaled(action: np.ndarray) -> np.ndarray:
-            return np.clip(middle + reach * action.reshape(shape), low, high).astype(dtype)
+        def scaled(actions: np.ndarray) -> np.ndarray:
+            return np.clip(middle + reach * actions.reshape(-1, *shape), low, high).astype(dtype)
 
         return Played(int(np.prod(shape)), False, scaled)
     raise UserError(
