@@ -87,7 +87,7 @@ def main() -> None:
         ratios.append(ours / alone)
         print(f"plain {alone:,.0f} steps/s, ours {ours:,.0f} steps/s, ratio {ratios[-1]:.2f}", flush=True)
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-    print(f"ratio {statistics.median(ratios):.2f} ({spread}), {cores()} cores, {options.levels} levels")
+    print(f"ratio {statistics.median(ratios):.2f} ({spread}), {len(cores())} cores, {options.levels} levels")
     times = ", ".join(f"{name} {value:.2f}" for name, value in profile(trainer, state, proposal.levels, 300).items())
     print(f"milliseconds of a step of all levels: {times}")
 
