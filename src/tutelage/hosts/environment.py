@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .settings import PATIENCE
 from .simulator import Field, Maker
 
 if TYPE_CHECKING:
     from ..types import ActionSpace
-
-PATIENCE = 60.0
-"""Seconds that a worker may take for one order before it counts as hung."""
 
 
 @dataclass(frozen=True)

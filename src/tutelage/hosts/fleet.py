@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from .environment import PATIENCE, HostEnvironment
+from .environment import HostEnvironment
+from .settings import PATIENCE
 from .simulator import DONE, QUIT, RESET, STEP, Field, arrays, work
 
 _open: dict[HostEnvironment, Fleet] = {}

@@ -16,6 +16,7 @@ from jaxtyping import PRNGKeyArray
 from ...errors import UserError, require, unknown
 from ...hosts.environment import HostEnvironment
 from ...hosts.play import by_name
+from ...hosts.settings import HostSettings
 from ...hosts.simulator import Maker, nested
 from ...hosts.spaces import observed, played
 from ...rl.networks import Flat
@@ -23,7 +24,6 @@ from ...types import Level, Metrics
 from ..base import Box, Continuous, Discrete, Parameters, Room, Suite, Task
 from .definition import Gymnasium
 from .entry import NAME
-from .settings import HostSettings
 
 
 @dataclass(frozen=True)

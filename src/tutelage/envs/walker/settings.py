@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ...errors import require
+from ...hosts.settings import HostSettings
 from ...settings import (
     EvolveSettings,
     MLPSettings,
@@ -17,7 +18,6 @@ from ...settings import (
     TrainSettings,
     option,
 )
-from ..custom.settings import HostSettings
 from ..presets import curriculum, training_set
 
 
