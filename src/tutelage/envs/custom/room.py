@@ -64,7 +64,6 @@ def build(path: str, definition: Gymnasium, settings: HostSettings) -> Room:
         probe.shape,
         probe.dtype,
         Discrete(probe.actions) if probe.discrete else Continuous(probe.actions),
-        probe.discrete,
         settings.workers,
         settings.patience,
     )
