@@ -20,7 +20,7 @@ import numpy as np
 import tutelage
 from tutelage.envs.walker.simulator import Walker
 from tutelage.hosts.fleet import cores, hire
-from tutelage.hosts.play import _compiled, by_name
+from tutelage.hosts.play import by_name, compiled_student
 
 
 def plain(levels: Any, steps: int, actions: np.ndarray) -> float:
@@ -40,7 +40,7 @@ def plain(levels: Any, steps: int, actions: np.ndarray) -> float:
 
 def profile(trainer: Any, state: Any, levels: Any, steps: int) -> dict[str, float]:
     """Milliseconds of a step: the student, giving orders, waiting for the simulators."""
-    act, _ = _compiled(trainer.student, 1)
+    act, _ = compiled_student(trainer.student, 1)
     named = {name: value[0] for name, value in by_name(levels).items()}
     number = trainer.levels
     fleet = hire(trainer.env, named, number)

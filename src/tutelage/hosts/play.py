@@ -44,7 +44,7 @@ class HostCollector:
         count, batch = size = jax.tree.leaves(levels)[0].shape[:2]
         number = count * batch
         named = {name: value.reshape(number, *value.shape[2:]) for name, value in by_name(levels).items()}
-        act, value = _compiled(self.student, count)
+        act, value = compiled_student(self.student, count)
         students = students._replace(optimiser=())  # which no step reads: handing it over at every one takes time
         k_seeds, k_play = jax.random.split(key)
         fleet = hire(self.env, named, number)
@@ -88,7 +88,10 @@ class _Log:
 
 
 @lru_cache(maxsize=64)
-def _compiled(student: Student, count: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def compiled_student(student: Student, count: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How so many students act, and what they expect: ``act(students, key, t, memory, obs, first)`` gives memory and
+    decision of step ``t``, ``value(students, memory, obs, first)`` the values.
+    """
     act = over_students(student.act, count)
 
     def step(students: Any, key: PRNGKeyArray, t: Any, memory: Any, obs: Any, first: Any) -> Any:
