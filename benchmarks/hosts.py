@@ -2,10 +2,10 @@
 
 usage: python hosts.py [--levels 16] [--steps 500] [--rounds 5]
 
-The plain process steps Gymnasium's own BipedalWalker, one environment after the other, with the actions that our student
-took, and without a policy. Ours plays the levels that are the same terrain, so both play the same episodes to the last
-bit, and has the policy in the loop: a student's compiled step for all levels, one worker a core. Then where the time of a
-step goes, when the student and the simulators take turns, which they do not in training.
+The plain process steps Gymnasium's own BipedalWalker, one environment after the other, with the actions that our
+student took, and without a policy. Ours plays the levels that are the same terrain, so both play the same episodes, and
+has the policy in the loop: a student's compiled step for all levels, one worker a core. Then where the time of a step
+goes when the student and the simulators take turns.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from gymnasium.envs.box2d.bipedal_walker import BipedalWalker
 import tutelage
 from tutelage.envs.walker.level import make
 from tutelage.hosts.fleet import cores, hire
-from tutelage.hosts.play import _compiled, by_name
+from tutelage.hosts.play import by_name, compiled_student
 
 
 def plain(steps: int, actions: np.ndarray) -> tuple[float, float]:
@@ -45,7 +45,7 @@ def plain(steps: int, actions: np.ndarray) -> tuple[float, float]:
 
 def profile(trainer: Any, state: Any, levels: Any, steps: int) -> dict[str, float]:
     """Milliseconds of a step: the student, giving orders, waiting for the simulators."""
-    act, _ = _compiled(trainer.student, 1)
+    act, _ = compiled_student(trainer.student, 1)
     named = {name: value[0] for name, value in by_name(levels).items()}
     number = trainer.levels
     fleet = hire(trainer.env, named, number)
@@ -93,11 +93,9 @@ def main() -> None:
             ratios.append(ours / alone)
             print(f"plain {alone:,.0f} steps/s, ours {ours:,.0f} steps/s, ratio {ratios[-1]:.2f}", flush=True)
             difference = abs(rewards - float(np.asarray(rollout.reward, np.float64).sum()))
-            assert difference < 1e-2 * options.levels, (
-                f"the rewards differ by {difference}: these are not the same episodes"
-            )
+            assert difference < 1e-2 * options.levels, f"the rewards differ by {difference}: other episodes"
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-    print(f"ratio {statistics.median(ratios):.2f} ({spread}), {cores()} cores, {options.levels} levels")
+    print(f"ratio {statistics.median(ratios):.2f} ({spread}), {len(cores())} cores, {options.levels} levels")
     times = ", ".join(f"{name} {value:.2f}" for name, value in profile(trainer, state, levels, 300).items())
     print(f"milliseconds of a step of all levels: {times}")
 

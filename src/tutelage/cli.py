@@ -162,7 +162,7 @@ def _on_all_devices(settings: Settings, group: Group) -> Settings:
     """The settings with as many devices as there are and the batch can be shared by. A CPU has one for each core."""
     from .hosts.fleet import cores
 
-    _use_jax(group, cores() * group.processes)
+    _use_jax(group, len(cores()) * group.processes)
     import jax
 
     from .experiment import build_room

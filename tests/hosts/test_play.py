@@ -28,8 +28,8 @@ from tutelage.settings import PPOSettings
 
 FILE = str(Path(__file__).with_name("simulators.py"))
 Counting, Reaching = load_file(FILE).Counting, load_file(FILE).Reaching
-COUNTING = HostEnvironment(Maker(FILE, "Counting"), (3,), "float32", Discrete(3), True, workers=2, patience=3.0)
-REACHING = HostEnvironment(Maker(FILE, "Reaching"), (5,), "float32", Continuous(2), False, workers=1)
+COUNTING = HostEnvironment(Maker(FILE, "Counting"), (3,), "float32", Discrete(3), workers=2, patience=3.0)
+REACHING = HostEnvironment(Maker(FILE, "Reaching"), (5,), "float32", Continuous(2), workers=1)
 
 
 def student(env: HostEnvironment, core: str = "gru") -> Student:

@@ -573,7 +573,7 @@ def test_what_a_task_computes_is_stopped_by_an_interrupt(tmp_path: Path, monkeyp
 def test_a_study_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setattr(engines, "_cores", lambda: [0, 1])
+    monkeypatch.setattr(engines, "cores", lambda: [0, 1])
     monkeypatch.setenv("FAKE_FAIL", "plr/s0")
     monkeypatch.setenv("FAKE_WAIT", "dr/s1")
 

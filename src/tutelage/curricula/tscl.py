@@ -97,8 +97,8 @@ class Tscl:
         found = jnp.where(plays >= 2, slope(time, result, state.now), self.optimism)
         progress = jnp.where(played, state.progress + self.rate * (found - state.progress), state.progress)
         scores = jnp.abs(progress)
-        metrics = {"progress": scores.mean(), "coverage": (plays > 0).mean()}
         state = TsclState(state.levels, plays, result, time, progress, state.now + 1, state.playing)
+        metrics = {"progress": scores.mean(), "coverage": self.coverage(state)}
         return state, Info(scores[state.playing][None], returns, metrics)
 
     def coverage(self, state: TsclState) -> Float[Array, ""]:

@@ -53,3 +53,13 @@ def curriculum(
 def training_set(method: str, size: int) -> int:
     """TSCL alone cannot do without a training set; ``size`` is best what replay's buffer would hold."""
     return size if method == "tscl" else 0
+
+
+def steps(method: str, updates: int, batch: int, accel_rate: float = 0.8) -> int:
+    """Environment steps for so many student updates on batches of so many steps, as in chapter 5's comparison.
+
+    Robust PLR and ACCEL learn from replayed levels only, but what else they play counts as well: new levels, and for
+    ACCEL the edits that follow every replay.
+    """
+    played = {"robust-plr": 2.0, "accel": (1 + accel_rate) / accel_rate}.get(method, 1.0)
+    return int(played * updates * batch)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .settings import PATIENCE
 from .simulator import Field, Maker
 
 if TYPE_CHECKING:
     from ..types import ActionSpace
-
-PATIENCE = 60.0
-"""Seconds that a worker may take for one order before it counts as hung."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,6 @@ class HostEnvironment:
     """Of an observation; so is the dtype."""
     dtype: str
     action_space: ActionSpace
-    discrete: bool
     workers: int = 0
     """Processes that play; 0 for one a core."""
     patience: float = PATIENCE
@@ -34,4 +31,7 @@ class HostEnvironment:
 
     @property
     def action(self) -> Field:
-        return Field("action", (), "int32") if self.discrete else Field("action", (self.action_space.n,), "float32")
+        from ..types import Discrete  # imports JAX, which whoever only counts cores does without
+
+        one = isinstance(self.action_space, Discrete)
+        return Field("action", (), "int32") if one else Field("action", (self.action_space.n,), "float32")

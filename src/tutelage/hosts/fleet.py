@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from .environment import PATIENCE, HostEnvironment
+from .environment import HostEnvironment
+from .settings import PATIENCE
 from .simulator import ALL, DONE, PARTS, QUIT, RESET, STEP, Field, arrays, work
 
 _open: dict[HostEnvironment, Fleet] = {}
@@ -32,9 +33,11 @@ EACH = 8
 """Environments of a worker, where nobody needs a certain number of them."""
 
 
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def cores() -> list[int]:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 def hire(env: HostEnvironment, level: Mapping[str, np.ndarray], number: int | None = None) -> Fleet:
@@ -48,7 +51,7 @@ def hire(env: HostEnvironment, level: Mapping[str, np.ndarray], number: int | No
         return there
     if there is not None:
         there.close()
-    workers = env.workers or cores()
+    workers = env.workers or len(cores())
     return Fleet(env, fields, number or EACH * workers, workers)
 
 

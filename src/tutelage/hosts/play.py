@@ -108,7 +108,7 @@ class _Half:
         self._fleet, self._log, self._part = fleet, log, part
         self._students, self._obs = students, obs
         self._keys = np.asarray(_key_data(key, log.steps, count))
-        self._act, self._value = _compiled(student, count)
+        self._act, self._value = compiled_student(student, count)
         self._memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), student.initial_carry(batch))
         self._first, self._nobody = np.ones(self._size, bool), np.zeros(self._size, bool)
 
@@ -147,7 +147,10 @@ def _key_data(key: PRNGKeyArray, steps: int, count: int) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _compiled(student: Student, count: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def compiled_student(student: Student, count: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How so many students act, and what they expect: ``act(students, key, t, memory, obs, first)`` gives memory and
+    decision of step ``t``, ``value(students, memory, obs, first)`` the values.
+    """
     act = over_students(student.act, count)
 
     def step(students: Any, keys: Any, memory: Any, obs: Any, first: Any) -> Any:

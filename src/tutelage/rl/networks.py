@@ -125,8 +125,6 @@ class Dense(nn.Module):
 class Nothing(nn.Module):
     """No shared layer at all: policy and value are networks of their own."""
 
-    width: int
-
     def __call__(self, carry: Carry, x: Float[Array, "T B d"], first: Bool[Array, "T B"]) -> tuple[Carry, Array]:
         return carry, x
 
@@ -142,7 +140,7 @@ class Flat(nn.Module):
         return obs.reshape(obs.shape[0], -1).astype(jnp.float32)
 
 
-CORES = {"lstm": LSTM, "gru": GRU, "none": Dense, "apart": Nothing}
+CORES = {"lstm": LSTM, "gru": GRU, "none": Dense, "apart": lambda width: Nothing()}
 ACTIVATIONS = {"relu": nn.relu, "tanh": nn.tanh}
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import UserError, require, unknown
+from ..hosts.fleet import cores
 from .cell import STOPPED
 
 COMMAND = (sys.executable, "-m", "tutelage.runs.cell")
@@ -64,7 +65,7 @@ def engine(name: str, jobs: int | None, sinks: Sequence[str] = ()) -> Engine:
     """An engine by name. ``jobs`` is how many runs it computes at once; without, one for each core."""
     check(name, jobs)
     command = (*COMMAND, *(word for sink in sinks for word in ("--log", sink)))
-    return Local(jobs or len(_cores()), command) if name == "local" else Ray.begin(jobs, command)
+    return Local(jobs or len(cores()), command) if name == "local" else Ray.begin(jobs, command)
 
 
 # --- this machine
@@ -78,7 +79,7 @@ class Local:
     command: Sequence[str] = COMMAND
 
     def start(self, run: Path, log: Path, slot: int) -> Process:
-        share = shares(_cores(), self.slots)[slot]
+        share = shares(cores(), self.slots)[slot]
         where = ["--cores", ",".join(map(str, share))] if hasattr(os, "sched_setaffinity") else []
         return Process.begin([*self.command, str(run), *where], log)
 
@@ -127,12 +128,6 @@ def shares(cores: Sequence[int], slots: int) -> list[list[int]]:
     return [list(cores[begin:end]) for begin, end in pairwise(ends)]
 
 
-def _cores() -> list[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
-
-
 # --- Ray
 
 
@@ -166,7 +161,7 @@ class Ray:
         ours = not ray.is_initialized()
         if ours:
             remote = os.environ.get("RAY_ADDRESS")
-            options = {"address": remote} if remote else {"num_cpus": len(_cores()), "include_dashboard": False}
+            options = {"address": remote} if remote else {"num_cpus": len(cores()), "include_dashboard": False}
             _begin(ray, {"log_to_driver": False, "logging_level": "ERROR", **options})
         processors = int(ray.cluster_resources().get("CPU", 1))
         slots = jobs or processors

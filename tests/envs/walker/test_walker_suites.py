@@ -60,17 +60,17 @@ def test_roses_are_pots_of_poet_and_all_but_one_are_extreme():
 
 
 def test_suites_hold_tasks_of_the_environment_they_are_given():
-    thesis = suite("thesis", ENV, SPACE)
+    thesis = suite("thesis", ENV, SPACE, 500)
     assert [task.name for task in thesis.tasks] == ["Basic", "Hardcore", "Stairs", "PitGap", "Stump", "Roughness"]
-    assert all(task.env is ENV and task.max_steps == 2000 for task in thesis.tasks)
-    assert {name: len(suite(name, ENV, SPACE).tasks) for name in suite_names()} == {
+    assert all(task.env is ENV and task.max_steps == 500 for task in thesis.tasks)
+    assert {name: len(suite(name, ENV, SPACE, 500).tasks) for name in suite_names()} == {
         "thesis": 6,
         "poet": 6,
         "roses": 6,
         "validation": 1,
         "fresh": 1,
     }
-    assert suite("Extreme", ENV, SPACE).tasks[0].name == "Extreme"
-    check(jax.tree.map(np.asarray, suite("fresh", ENV, SPACE).tasks[0].sample(jax.random.key(0))))
+    assert suite("Extreme", ENV, SPACE, 500).tasks[0].name == "Extreme"
+    check(jax.tree.map(np.asarray, suite("fresh", ENV, SPACE, 500).tasks[0].sample(jax.random.key(0))))
     with pytest.raises(UserError, match="Did you mean roses"):
-        suite("rose", ENV, SPACE)
+        suite("rose", ENV, SPACE, 500)

@@ -25,7 +25,7 @@ class Gymnasium:
     metrics: Callable[[Any], Mapping[str, Any]] | None = None
     """Named numbers of a level, to be logged."""
     easy: Callable[[Any], Any] | None = None
-    """A random level of the simplest kind, for ACCEL to start from; without it, ``sample``."""
+    """A random level of the simplest kind: what ACCEL starts from with ``evolve.start = empty``, which needs it."""
     bounds: tuple[Sequence[float], Sequence[float]] | None = None
     """Where a level is one vector: the lowest and the highest value of each entry. ALP-GMM needs them."""
     tests: Mapping[str, Any] = field(default_factory=dict)

@@ -16,14 +16,14 @@ from jaxtyping import PRNGKeyArray
 from ...errors import UserError, require, unknown
 from ...hosts.environment import HostEnvironment
 from ...hosts.play import by_name
+from ...hosts.settings import HostSettings
 from ...hosts.simulator import Maker, nested
 from ...hosts.spaces import observed, played
 from ...rl.networks import Flat
-from ...types import Level, Metrics
+from ...types import ActionSpace, Level, Metrics
 from ..base import Box, Continuous, Discrete, Parameters, Room, Suite, Task
 from .definition import Gymnasium
 from .entry import NAME
-from .settings import HostSettings
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,7 @@ def build(path: str, definition: Gymnasium, settings: HostSettings) -> Room:
         Maker(path, f"{NAME}.make"),
         probe.shape,
         probe.dtype,
-        Discrete(probe.actions) if probe.discrete else Continuous(probe.actions),
-        probe.discrete,
+        probe.action_space,
         settings.workers,
         settings.patience,
     )
@@ -104,10 +103,12 @@ def _parameters_of(definition: Gymnasium) -> Parameters | None:
 
 @dataclass(frozen=True)
 class _Probe:
+    """What an environment says of itself."""
+
     shape: tuple[int, ...]
+    """Of an observation; so is the dtype."""
     dtype: str
-    actions: int
-    discrete: bool
+    action_space: ActionSpace
 
 
 class _Watched(dict[str, Any]):
@@ -175,7 +176,7 @@ def _probed(path: str, definition: Gymnasium) -> _Probe:
     environment = tried("make()", definition.make)
     try:
         require(
-            callable(getattr(environment, "reset", None)) and "options" in _parameters(environment.reset),
+            callable(getattr(environment, "reset", None)) and _accepts_options(environment.reset),
             f"The environment of {path} cannot take a level: its reset() has no 'options'. "
             'Write reset(self, *, seed=None, options=None), and read options["level"] in it.',
         )
@@ -195,13 +196,12 @@ def _probed(path: str, definition: Gymnasium) -> _Probe:
         )
     finally:
         getattr(environment, "close", lambda: None)()
-    return _Probe(seen.shape, seen.dtype, acts.n, acts.discrete)
+    return _Probe(seen.shape, seen.dtype, Discrete(acts.n) if acts.discrete else Continuous(acts.n))
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    kinds = inspect.signature(function).parameters
-    anything = any(kind.kind is inspect.Parameter.VAR_KEYWORD for kind in kinds.values())
-    return (*kinds, *(["options"] if anything else []))
+def _accepts_options(reset: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(reset).parameters
+    return "options" in parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
 
 def _shapes(level: Level) -> str:

@@ -1,10 +1,8 @@
-"""Settings of an environment outside of JAX, and the preset for those that users bring. No JAX here."""
+"""The preset for environments that users bring. No JAX here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ...errors import require
+from ...hosts.settings import HostSettings
 from ...settings import (
     EvolveSettings,
     MLPSettings,
@@ -13,21 +11,8 @@ from ...settings import (
     Settings,
     TeacherSettings,
     TrainSettings,
-    option,
 )
 from ..presets import curriculum, training_set
-
-
-@dataclass(frozen=True)
-class HostSettings:
-    """Simulators in worker processes."""
-
-    workers: int = option(0, "processes that play; 0 for one a core")
-    patience: float = option(60.0, "seconds without an answer after which a worker counts as hung")
-
-    def __post_init__(self) -> None:
-        require(self.workers >= 0, f"env.workers is {self.workers}; give 0 for one a core, or how many.")
-        require(self.patience > 0, f"env.patience is {self.patience}; give a number of seconds greater than 0.")
 
 
 def standard(environment: str, method: str) -> Settings:

@@ -17,7 +17,7 @@ from ...settings import (
     TrainSettings,
     option,
 )
-from ..presets import curriculum, training_set
+from ..presets import curriculum, steps, training_set
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,12 @@ class MazeSettings:
 # --- presets
 
 
-def _steps(method: str, updates: int, batch: int) -> int:
-    """Environment steps for so many student updates on batches of so many steps, as in chapter 5's comparison."""
-    played = {"robust-plr": 2.0, "accel": 2.25}.get(method, 1.0)
-    return int(played * updates * batch)
-
-
 def _thesis_accel(method: str) -> Settings:
     """Chapter 5: 0 to 60 blocks, 20,000 student updates (Tables B.3 and B.4)."""
     replay = ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3)
     env = MazeSettings(blocks=60, block_count="uniform")
     chosen = curriculum(method, replay, TeacherSettings())
-    train = TrainSettings(steps=_steps(method, 20_000, 32 * 256), training_set=training_set(method, 4000))
+    train = TrainSettings(steps=steps(method, 20_000, 32 * 256), training_set=training_set(method, 4000))
     return Settings("maze", method, env, NetworkSettings(), PPOSettings(), chosen, train)
 
 
@@ -118,7 +112,7 @@ def _fast(method: str) -> Settings:
         ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005),
         curriculum=chosen,
         train=TrainSettings(
-            steps=_steps(method, 1750, 256 * 256),
+            steps=steps(method, 1750, 256 * 256),
             levels=256,
             rollout=256,
             training_set=training_set(method, 4000),

@@ -35,7 +35,6 @@ def build(settings: WalkerSettings) -> Room:
         (OBSERVATION,),
         "float32",
         Continuous(JOINTS),
-        False,
         settings.workers,
         settings.patience,
     )

@@ -15,8 +15,6 @@ from ..base import Suite, Task
 from .level import PLAIN, Level
 from .space import WalkerSpace, random_seed
 
-MAX_STEPS = 2000
-
 
 @dataclass(frozen=True)
 class Fixed:
@@ -82,7 +80,7 @@ def suite_names() -> tuple[str, ...]:
     return (*_SUITES, "fresh")
 
 
-def suite(name: str, env: HostEnvironment, space: WalkerSpace, max_steps: int = MAX_STEPS) -> Suite:
+def suite(name: str, env: HostEnvironment, space: WalkerSpace, max_steps: int) -> Suite:
     """A suite, or a single terrain, played in an environment. ``fresh`` is new levels of the training space."""
     if name == "fresh":
         return Suite(name, (Task("Fresh", env, space.sample, max_steps),))
