@@ -16,6 +16,7 @@ from tutelage.envs.base import Continuous, Discrete, Suite, Task
 from tutelage.errors import UserError
 from tutelage.evaluation.evaluate import evaluate
 from tutelage.evaluation.record import record
+from tutelage.hosts import play
 from tutelage.hosts.environment import HostEnvironment
 from tutelage.hosts.fleet import _open, dismiss, hire
 from tutelage.hosts.play import HostCollector, by_name
@@ -62,9 +63,11 @@ def _nobody_stays():
     assert not _open
 
 
-def test_a_rollout_is_what_one_plain_environment_gives():
+@pytest.mark.parametrize("batch", [3, 4], ids=["as one", "in halves"])
+def test_a_rollout_is_what_one_plain_environment_gives(batch, monkeypatch):
     """Every trajectory is played again, alone and in this process, with the actions that were recorded."""
-    one, count, batch, steps = student(COUNTING), 2, 3, 20
+    monkeypatch.setattr(play, "ENOUGH", 4)
+    one, count, steps = student(COUNTING), 2, 20
     state, levels = students(one, COUNTING, count), counting_levels(count, batch)
     key = jax.random.key(3)
     rollout = HostCollector(COUNTING, one, steps)(key, state, levels)
@@ -200,7 +203,7 @@ def test_spaces_that_cannot_be_modelled_are_refused_in_a_sentence():
         played(spaces.MultiDiscrete([2, 3]))
     with pytest.raises(UserError, match="The observation space is .*no fixed size"):
         observed(spaces.Sequence(spaces.Discrete(2)))
-    assert played(spaces.Discrete(4, start=-1)).action(np.int32(0)) == -1
+    assert played(spaces.Discrete(4, start=-1)).actions(np.int32([0, 3])) == [-1, 2]
     unbounded = played(spaces.Box(-np.inf, np.inf, (2, 2)))
-    np.testing.assert_array_equal(unbounded.action(np.arange(4.0)), [[0, 1], [2, 3]])
+    np.testing.assert_array_equal(unbounded.actions(np.arange(4.0)[None]), [[[0, 1], [2, 3]]])
     assert observed(Reaching.observation_space).shape == (5,)

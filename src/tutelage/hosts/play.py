@@ -31,7 +31,7 @@ def random_seeds(key: PRNGKeyArray, number: int) -> np.ndarray:
     return np.asarray(jax.random.randint(key, (number,), 0, 2**31 - 1))
 
 
-_ENOUGH = 32
+ENOUGH = 32
 """Levels that are worth cutting in halves: measured with ``benchmarks/hosts.py``."""
 
 
@@ -56,7 +56,7 @@ class HostCollector:
         log = _Log(count, self.steps, batch)
         # Two halves take turns: while simulators play the one, the student chooses for the other. Of few levels all are
         # played at once, for it chooses for eight as long as for sixteen.
-        parts = (ALL,) if batch % 2 or batch < _ENOUGH else (EVEN, ODD)
+        parts = (ALL,) if batch % 2 or batch < ENOUGH else (EVEN, ODD)
         halves = [
             _Half(fleet, log, self.student, students, key, part, obs[:, PARTS[part]])
             for part, key in zip(parts, jax.random.split(k_play, len(parts)), strict=True)

@@ -64,7 +64,7 @@ class _Contacts(Box2D.b2ContactListener):
         super().__init__()
         assert walker.hull is not None
         self._walker, self._hull = walker, hash(walker.hull)
-        self._feet = {hash(leg): leg for leg in (walker.legs[1], walker.legs[3])}
+        self._feet: dict[int, Any] = {hash(leg): leg for leg in (walker.legs[1], walker.legs[3])}
 
     def BeginContact(self, contact: Any) -> None:
         for body in (hash(contact.fixtureA.body), hash(contact.fixtureB.body)):
@@ -126,8 +126,9 @@ class Walker(BipedalWalker):
             obs, reward, terminated, _, info = super().step(action)
             self.time += 1
             return obs, float(reward), terminated, self.time >= self.max_steps, info
-        hull, joints, legs = self.hull, self.joints, self.legs
+        hull, joints = self.hull, self.joints
         assert hull is not None
+        feet: list[Any] = [self.legs[1], self.legs[3]]
         effort = np.minimum(np.abs(action), 1)
         torques, signs = (MOTORS_TORQUE * effort).tolist(), np.sign(action).tolist()
         for joint, speed, sign, torque in zip(joints, SPEEDS, signs, torques, strict=True):
@@ -147,12 +148,12 @@ class Walker(BipedalWalker):
             hip.speed / SPEED_HIP,
             knee.angle + 1.0,
             knee.speed / SPEED_KNEE,
-            1.0 if legs[1].ground_contact else 0.0,
+            1.0 if feet[0].ground_contact else 0.0,
             other_hip.angle,
             other_hip.speed / SPEED_HIP,
             other_knee.angle + 1.0,
             other_knee.speed / SPEED_KNEE,
-            1.0 if legs[3].ground_contact else 0.0,
+            1.0 if feet[1].ground_contact else 0.0,
         ]
         ray, cast = self._ray, self.world.RayCast
         for right, down in RAYS:
