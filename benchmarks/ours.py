@@ -1,4 +1,4 @@
-"""Time Tutelage on the settings of `peers/minimax.py`; print one JSON line of intervals.
+"""Time Tutelage on the settings of `peers/minimax.py`; print one JSON line of iterations.
 
 usage: python ours.py {dr,plr,robust_plr,accel} SECONDS [--devices N]
 
@@ -16,7 +16,6 @@ import numpy as np
 import tutelage
 from tutelage.runs.processes import ALONE, start
 
-INTERVAL = 10.0  # seconds
 WARM_UPDATES = 2
 # Methods that learn from every batch cost the same with any buffer, so nothing has to be filled for them.
 CHANGES = {
@@ -32,7 +31,7 @@ CHANGES = {
 
 
 def measure_ours(method: str, seconds: float, devices: int = 1) -> list[dict[str, float]]:
-    """Train for about `seconds` and return an entry for every interval of about `INTERVAL` seconds.
+    """Train for about `seconds` and return an entry for every iteration.
 
     An entry holds `steps` (every environment step played, learned from or not), `seconds` (wall time, read when the
     device has finished) and `updates` (PPO updates, of five epochs each). As for the peer: 13x13 maze, 60 walls, 32
@@ -59,15 +58,13 @@ def measure_ours(method: str, seconds: float, devices: int = 1) -> list[dict[str
     while updates < WARM_UPDATES:
         updates += advance(1)
 
-    intervals: list[dict[str, float]] = []
+    iterations: list[dict[str, float]] = []
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        began, steps, updates = time.perf_counter(), 0, 0
-        while time.perf_counter() - began < INTERVAL:
-            updates += advance(1)
-            steps += trainer.steps_per_iteration
-        intervals.append({"steps": steps, "seconds": time.perf_counter() - began, "updates": updates})
-    return intervals
+    while (began := time.perf_counter()) < end:
+        learned = advance(1)
+        taken = time.perf_counter() - began
+        iterations.append({"steps": trainer.steps_per_iteration, "seconds": taken, "updates": learned})
+    return iterations
 
 
 if __name__ == "__main__":

@@ -6,9 +6,8 @@ in a process of its own (ours, minimax, ours, minimax, ...), so that whatever el
 Compiling, filling the level buffer and two updates of warm-up come before the clock starts.
 
 Whether a batch is learned from is a coin toss in these methods, and a batch that is costs several times one that is
-not, so the plain rate of a short run depends on its luck. The table therefore gives both the plain rate (median
-and range over intervals) and the rate at the expected share of updates, from a least-squares split of the time into
-playing and learning.
+not, so the plain rate of a short run depends on its luck. Every iteration is timed by itself, and a least-squares split
+of the time gives the seconds of a rollout and of an update, and from them the rate at the expected share of updates.
 
 Ours is measured twice: with the default, one device, and with the CPU cut into as many devices as there are cores
 (`--devices`, which a user has to ask for). Either way both libraries, and plain flax, have all cores: on one device
@@ -41,7 +40,7 @@ PEER_METHODS = ("robust_plr", "accel")
 DEVICES = max(n for n in range(1, LEVELS + 1) if LEVELS % n == 0 and n <= (os.cpu_count() or 1))
 OURS = {f"ours, {n} device{'s' * (n > 1)}": n for n in dict.fromkeys((1, DEVICES))}
 
-Interval = dict[str, float]
+Iteration = dict[str, float]
 
 
 def peer_python(name: str) -> Path:
@@ -74,18 +73,18 @@ def measure(python: Path | str, script: Path, *arguments: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def summarise(method: str, intervals: list[Interval]) -> dict[str, float]:
-    """Plain rates over intervals, and the rate at the expected share of updates."""
-    rates = [i["steps"] / i["seconds"] for i in intervals]
-    work = np.array([[i["steps"], i["updates"]] for i in intervals])
-    seconds = np.array([i["seconds"] for i in intervals])
-    a_step, an_update = np.linalg.lstsq(work, seconds, rcond=None)[0]
+def summarise(method: str, iterations: list[Iteration]) -> dict[str, float]:
+    """The plain rate, seconds of a rollout and of an update, and the rate at the expected share of updates."""
+    rollouts = np.array([[i["steps"] / STEPS_PER_ROLLOUT, i["updates"]] for i in iterations])
+    seconds = np.array([i["seconds"] for i in iterations])
+    playing, learning = np.linalg.lstsq(rollouts, seconds, rcond=None)[0].tolist()
     return {
-        "median": statistics.median(rates),
-        "min": min(rates),
-        "max": max(rates),
-        "share": float(work[:, 1].sum() / work[:, 0].sum() * STEPS_PER_ROLLOUT),
-        "expected": 1 / float(a_step + an_update * UPDATES_PER_ROLLOUT[method] / STEPS_PER_ROLLOUT),
+        "plain": float(rollouts[:, 0].sum() * STEPS_PER_ROLLOUT / seconds.sum()),
+        "share": float(rollouts[:, 1].sum() / rollouts[:, 0].sum()),
+        "rollouts": float(rollouts[:, 0].sum()),
+        "playing": playing,
+        "learning": learning,
+        "expected": STEPS_PER_ROLLOUT / (playing + learning * UPDATES_PER_ROLLOUT[method]),
     }
 
 
@@ -114,24 +113,27 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(UPDATES_PER_ROLLOUT), choices=list(UPDATES_PER_ROLLOUT))
     parser.add_argument("--seconds", type=float, default=30, help="timed seconds of each turn")
     parser.add_argument("--rounds", type=int, default=2, help="turns that each library gets")
+    parser.add_argument("--training-only", action="store_true", help="leave out update, maze and buffer")
     options = parser.parse_args()
 
     peers = {"minimax-lib": peer_python("minimax"), "jaxued": peer_python("jaxued")}
     facts = machine(peers)
-    print("one update, ours and a plain flax one in turns ...", flush=True)
-    update = {
-        side: measure(sys.executable, HERE / "update.py", str(2 * options.seconds), "--devices", str(devices))
-        for side, devices in OURS.items()
-    }
-    print("the maze alone ...", flush=True)
-    environment = measure(sys.executable, HERE / "environment.py")
-    print("the level buffer, ours and jaxued's in turns ...", flush=True)
-    buffer = measure(sys.executable, HERE / "buffer.py", "--peer", str(peers["jaxued"]))
+    results: dict[str, Any] = {"machine": facts}
+    if not options.training_only:
+        print("one update, ours and a plain flax one in turns ...", flush=True)
+        results["update"] = {
+            side: measure(sys.executable, HERE / "update.py", str(2 * options.seconds), "--devices", str(devices))
+            for side, devices in OURS.items()
+        }
+        print("the maze alone ...", flush=True)
+        results["environment"] = measure(sys.executable, HERE / "environment.py")
+        print("the level buffer, ours and jaxued's in turns ...", flush=True)
+        results["buffer"] = measure(sys.executable, HERE / "buffer.py", "--peer", str(peers["jaxued"]))
     sides: dict[str, tuple[Path, Path, list[str]]] = {
         side: (Path(sys.executable), HERE / "ours.py", ["--devices", str(devices)]) for side, devices in OURS.items()
     }
     sides["minimax-lib"] = (peers["minimax-lib"], HERE / "peers" / "minimax.py", [])
-    measured: dict[str, dict[str, list[list[Interval]]]] = {}
+    measured: dict[str, dict[str, list[list[Iteration]]]] = {}
     for method in options.methods:
         playing = [side for side in sides if side in OURS or method in PEER_METHODS]
         measured[method] = {side: [] for side in playing}
@@ -146,40 +148,32 @@ def main() -> None:
         m: {side: summarise(m, [i for turn in turns for i in turn]) for side, turns in measured[m].items()}
         for m in measured
     }
-    results = {
-        "machine": facts,
-        "summary": summaries,
-        "update": update,
-        "environment": environment,
-        "buffer": buffer,
-        "intervals": measured,
-    }
+    results |= {"summary": summaries, "iterations": measured}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
 
     print("\n" + "\n".join(f"{name}: {value}" for name, value in facts.items()) + "\n")
-    for side, both in update.items():
+    for side, both in results.get("update", {}).items():
         ratios = [flax / ours for flax, ours in zip(both["flax"], both["tutelage"], strict=True)]
         print(f"update, {side}: {spread(both['tutelage'])} s, flax {spread(both['flax'])} s, ratio {spread(ratios)}")
-    for entry in environment:
+    for entry in results.get("environment", []):
         name = f"{entry['size']}x{entry['size']} maze, {entry['levels']} levels"
         print(f"{name}: {entry['steps_per_second']:,.0f} steps/s with random actions")
-    print()
+    buffer = results.get("buffer", {"tutelage": {}})
     for capacity, ours in buffer["tutelage"].items():
         theirs = buffer["jaxued"][capacity]
         each = f"{ours['sample']:.1f} + {ours['new']:.1f} ms, jaxued {theirs['sample']:.1f} + {theirs['new']:.1f} ms"
         print(f"buffer of {int(capacity):,}, drawing + entering 32: {each}, ratio {theirs['both'] / ours['both']:.0f}")
     print()
-    print(f"{'method':<12}{'library':<18}{'steps/s':>9}{'range':>17}{'updates/rollout':>17}{'at expected':>13}")
+    columns = ("steps/s", "updates/rollout", "rollouts", "s a rollout", "s an update", "at expected")
+    print(f"{'method':<12}{'library':<18}" + "".join(f"{column:>{len(column) + 2}}" for column in columns))
     for method, by_side in summaries.items():
         for side, s in by_side.items():
-            each = f"{s['min']:,.0f}-{s['max']:,.0f}"
-            rates = f"{s['median']:>9,.0f}{each:>17}{s['share']:>17.2f}{s['expected']:>13,.0f}"
-            print(f"{method:<12}{side:<18}{rates}")
+            counted = f"{s['plain']:>9,.0f}{s['share']:>17.2f}{s['rollouts']:>10.0f}"
+            print(f"{method:<12}{side:<18}{counted}{s['playing']:>13.3f}{s['learning']:>13.3f}{s['expected']:>13,.0f}")
         if "minimax-lib" not in by_side:
             continue
         theirs = by_side["minimax-lib"]["expected"]
         for side in OURS:
-            # Turns are short, so a turn's split into playing and learning is its own spread.
             turns = [
                 summarise(method, ours)["expected"] / summarise(method, peer)["expected"]
                 for ours, peer in zip(measured[method][side], measured[method]["minimax-lib"], strict=True)

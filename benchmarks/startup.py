@@ -1,6 +1,6 @@
-"""Time from the start of a process to the first iteration and the first update of `tutelage train maze accel`.
+"""Time from the start of a process to the first iteration and the first update of `tutelage train maze METHOD`.
 
-usage: python startup.py [--devices N] [--preset NAME]
+usage: python startup.py [--method accel] [--devices N] [--preset NAME]
 
 Twice, each in a process of its own: with no compiled programs kept from before (cold), and with those of the first
 (warm). Prints one JSON line for each, in seconds since the process began:
@@ -54,14 +54,14 @@ class Watch:
     def said(self, message: str) -> None: ...
 
 
-def child(began: float, devices: int, preset: str, run: str) -> None:
+def child(began: float, method: str, devices: int, preset: str, run: str) -> None:
     """What the command line does, in its order."""
     import tutelage
     from tutelage.runs.cache import keep_compiled_programs
     from tutelage.runs.processes import ALONE, start
 
     changes = {"train.log_every": "1", "train.devices": str(devices)}
-    settings = tutelage.override(tutelage.preset("maze", "accel", preset), changes)
+    settings = tutelage.override(tutelage.preset("maze", method, preset), changes)
     keep_compiled_programs()
     start(ALONE, devices)
     from tutelage.runs import session
@@ -76,19 +76,20 @@ def child(began: float, devices: int, preset: str, run: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--method", default="accel")
     parser.add_argument("--devices", type=int, default=1)
     parser.add_argument("--preset", default="")
     parser.add_argument("--child", nargs=2, metavar=("BEGAN", "RUN"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(float(options.child[0]), options.devices, options.preset, options.child[1])
+        child(float(options.child[0]), options.method, options.devices, options.preset, options.child[1])
         return
     with tempfile.TemporaryDirectory() as place:
         env = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
         env |= {"XDG_CACHE_HOME": place, "JAX_PLATFORMS": "cpu"}
         for name in ("cold", "warm"):
-            command = [sys.executable, __file__, "--devices", str(options.devices), "--preset", options.preset]
-            command += ["--child", str(time.time()), str(Path(place) / name)]
+            command = [sys.executable, __file__, "--method", options.method, "--devices", str(options.devices)]
+            command += ["--preset", options.preset, "--child", str(time.time()), str(Path(place) / name)]
             load = os.getloadavg()[0]
             done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
             print(name, f"(load {load:.1f})", done.stdout.splitlines()[-1], flush=True)

@@ -1,4 +1,4 @@
-"""Time minimax-lib on its own published maze settings; print one JSON line of intervals.
+"""Time minimax-lib on its own published maze settings; print one JSON line of iterations.
 
 Runs in an environment of its own (`minimax-requirements.txt`), which `benchmarks/run.py` creates.
 usage: python minimax.py {robust_plr,accel} SECONDS
@@ -17,7 +17,6 @@ import jax  # noqa: E402
 from minimax.arguments import parser  # noqa: E402
 from minimax.runners import ExperimentRunner  # noqa: E402
 
-INTERVAL = 10.0  # seconds
 WARM_UPDATES = 2
 
 # The library's own maze settings (its config files maze/plr.json and maze/accel.json), but for three differences. No
@@ -97,15 +96,12 @@ def main() -> None:
 
     while updates < WARM_UPDATES:
         step()
-    intervals = []
+    iterations = []
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start, steps, learned = time.perf_counter(), 0, 0
-        while time.perf_counter() - start < INTERVAL:
-            more_steps, more_learned = step()
-            steps, learned = steps + more_steps, learned + more_learned
-        intervals.append({"steps": steps, "seconds": time.perf_counter() - start, "updates": learned})
-    print(json.dumps(intervals))
+    while (start := time.perf_counter()) < end:
+        steps, learned = step()
+        iterations.append({"steps": steps, "seconds": time.perf_counter() - start, "updates": learned})
+    print(json.dumps(iterations))
 
 
 if __name__ == "__main__":
