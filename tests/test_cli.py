@@ -320,12 +320,29 @@ def test_eval_prints_the_same_table_for_the_same_seed(run: str, output: pytest.C
         assert main(["eval", run, "--suite", "fresh", "--episodes", "30", "--seed", seed]) == 0
         tables.append(output.readouterr().out)
     header, task, mean, note = tables[0].splitlines()
-    assert header.split() == ["solved", "return", "steps"]
-    assert re.fullmatch(r"Fresh +\d\.\d\d ± \d\.\d\d +\d\.\d\d\d +\d+", task)
+    assert header.split() == ["solved", "return", "worst", "steps"]
+    assert re.fullmatch(r"Fresh +\d\.\d\d ± \d\.\d\d +\d\.\d{3} ± \d\.\d{3} +\d\.\d{3} +\d+", task)
     assert mean.startswith("mean ")
-    assert note == "fresh, 30 episodes each, seed 1; ± is the standard error over episodes"
+    assert note == "fresh, 30 episodes each, seed 1; ± is the standard error over episodes, worst the lowest return"
     assert tables[0] == tables[1]
     assert tables[0].splitlines()[1] != tables[2].splitlines()[1]
+
+
+def test_eval_tells_how_bad_the_worst_levels_are(run: str, output: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", run, "--worst-of", "40", "--episodes", "3"]) == 0
+    lines = output.readouterr().out.splitlines()
+    assert [line[:22].strip() for line in lines[1:-1]] == [
+        "all levels",
+        *(f"worst {share}% of levels" for share in (20, 10, 5, 1)),
+        "worst of 3 attempts",
+    ]
+    solved = [float(line.split()[-2]) for line in lines[1:-1]]
+    assert solved[:5] == sorted(solved[:5], reverse=True)
+    assert "fresh, 40 new levels, 3 attempts each, seed 0" in lines[-1]
+    assert main(["eval", run, "--worst-of", "40", "--suite", "thesis-12"]) == 2
+    assert "The suite thesis-12 has 12 tasks; give one that draws new levels" in output.readouterr().err
+    assert main(["eval", run, "--worst-of", "0"]) == 2
+    assert "0 levels were asked for; give at least 1." in output.readouterr().err
 
 
 def test_eval_is_remembered(run: str, output: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from .settings import Settings
 
 if TYPE_CHECKING:
     from .evaluation.evaluate import Evaluation
+    from .evaluation.risk import Attempts
     from .runs.session import Progress, Run
 
 AUTO = "auto"
@@ -342,17 +343,29 @@ def _eval(arguments: list[str]) -> int:
     parser = _parser("eval")
     parser.add_argument("run", help="the directory of the run")
     parser.add_argument("--suite", default="", help="a suite or a single task (default: the run's own suite)")
-    parser.add_argument("--episodes", type=int, default=100, help="episodes on each task (default 100)")
+    parser.add_argument("--episodes", type=int, help="episodes on each task (default 100)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the test episodes (default 0)")
     parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
     parser.add_argument("--student", type=int, default=0, help="which student (default 0, the run's product)")
+    parser.add_argument(
+        "--worst-of",
+        type=int,
+        metavar="LEVELS",
+        help="play so many new levels instead, --episodes times each (default 10), and tell how bad the worst are",
+    )
     options = parser.parse_args(arguments)
     _use_jax()
     from .runs import session
     from .runs.directory import EVALUATIONS
 
     run = session.load(options.run, _warn)
-    result = run.evaluate(options.suite, options.episodes, options.seed, options.greedy, options.student)
+    if options.worst_of is not None:
+        episodes, suite = 10 if options.episodes is None else options.episodes, options.suite or "fresh"
+        played = run.attempt(options.worst_of, episodes, options.seed, options.greedy, options.student, suite)
+        print(_risk_table(played, suite, options.seed))
+        return 0
+    episodes = 100 if options.episodes is None else options.episodes
+    result = run.evaluate(options.suite, episodes, options.seed, options.greedy, options.student)
     print(_table(result))
     record = session.evaluation_record(run.iteration, run.trainer, result, options.student, options.greedy)
     run.directory.append(EVALUATIONS, [record])
@@ -361,13 +374,33 @@ def _eval(arguments: list[str]) -> int:
 
 def _table(result: Evaluation) -> str:
     width = max(len("mean"), *(len(task.task) for task in result.tasks))
-    lines = [f"{'':<{width}}  solved          return  steps"]
+    lines = [f"{'':<{width}}  {'solved':<13}  {'return':<15}  {'worst':>7}  steps"]
     for task in result.tasks:
         rate = f"{task.solved_rate:.2f} ± {task.standard_error:.2f}"
-        lines.append(f"{task.task:<{width}}  {rate:<14}  {task.mean_return:>6.3f}  {task.lengths.mean():>5.0f}")
-    lines.append(f"{'mean':<{width}}  {result.solved_rate:<14.2f}  {result.mean_return:>6.3f}")
+        mean = f"{task.mean_return:.3f} ± {task.return_error:.3f}"
+        lines.append(
+            f"{task.task:<{width}}  {rate:<13}  {mean:<15}  {task.min_return:>7.3f}  {task.lengths.mean():>5.0f}"
+        )
+    lines.append(f"{'mean':<{width}}  {result.solved_rate:<13.2f}  {result.mean_return:<15.3f}")
     episodes = len(result.tasks[0].returns)
-    lines.append(f"{result.suite}, {episodes} episodes each, seed {result.seed}; ± is the standard error over episodes")
+    lines.append(
+        f"{result.suite}, {episodes} episodes each, seed {result.seed}; ± is the standard error over episodes, "
+        "worst the lowest return"
+    )
+    return "\n".join(lines)
+
+
+def _risk_table(played: Attempts, suite: str, seed: int) -> str:
+    levels, attempts = played.returns.shape
+    rows = [("all levels", played.mean())]
+    rows += [(f"worst {share:.0%} of levels", played.cvar(share)) for share in (0.2, 0.1, 0.05, 0.01)]
+    rows.append((f"worst of {attempts} attempts", played.worst_attempt()))
+    lines = [f"{'':<22}  solved  return"]
+    lines += [f"{name:<22}  {figures.solved:>6.2f}  {figures.returns:>6.3f}" for name, figures in rows]
+    lines.append(
+        f"{suite}, {levels} new levels, {attempts} attempts each, seed {seed}; the worst levels (CVaR) have the lowest "
+        "mean over attempts, by either measure"
+    )
     return "\n".join(lines)
 
 

@@ -107,6 +107,23 @@ def test_trap_02_nothing_that_is_logged_is_infinite(plr):
         assert np.isfinite(info.scores).all()
 
 
+def test_the_buffers_scores_and_ages_are_logged(plr):
+    """From the half-empty buffer on: means, and tenth, middle and nine tenths by a plain sort."""
+    plr.start()
+    for _ in range(8):
+        _, info = plr.iterate()
+        buffer = jax.tree.map(lambda x: np.asarray(x[0]), plr.state.buffer)
+        size = int(buffer.size)
+        for name, values in (("score", buffer.score[:size]), ("staleness", (buffer.clock - buffer.stamp)[:size])):
+            assert info.metrics[f"buffer/{name}"] == pytest.approx(values.mean(), rel=1e-5)
+            # Of two middle places each may be meant.
+            for share in (0.1, 0.5, 0.9):
+                ordered, place = np.sort(values), share * (size - 1)
+                near = ordered[[int(np.floor(place)), int(np.ceil(place))]]
+                assert info.metrics[f"buffer/{name}-{share:.0%}"] in near
+        assert info.metrics["buffer/oldest"] == (buffer.clock - buffer.stamp)[:size].max()
+
+
 def test_relative_best_returns_are_those_of_the_best_student(toy, outcome):
     """Trap 20 for ``relative``: of two students who play one new level, the weaker knows what was possible."""
 

@@ -20,6 +20,7 @@ from tutelage.envs.base import Discrete, Suite, Task
 from tutelage.envs.maze.env import FORWARD, LEFT, RIGHT, STEPS, Maze
 from tutelage.envs.maze.level import MazeLevel, from_ascii
 from tutelage.errors import UserError
+from tutelage.evaluation import risk
 from tutelage.evaluation.evaluate import _player, episode_key, episode_level, evaluate
 from tutelage.evaluation.record import record
 from tutelage.rl.distributions import Categorical
@@ -180,6 +181,29 @@ def test_success_is_a_return_above_the_threshold() -> None:
     assert result.solved.tolist() == (result.lengths > 4).tolist()
     expected = result.solved.std(ddof=1) / 50**0.5
     assert result.standard_error == pytest.approx(expected)
+    assert result.return_error == pytest.approx(result.returns.std(ddof=1) / 50**0.5)
+    assert result.min_return == result.lengths.min()
+
+
+@pytest.mark.parametrize("batch", [1, 10, 4096])
+def test_attempts_at_new_levels_and_their_bad_end(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(risk, "BATCH", batch)
+    task = Task("counter", Counter(), UpTo(20), 20)
+    played = risk.attempt(Scripted(), ZERO, Suite("suite", (task,)), levels=25, attempts=3, seed=3, success=4.0)
+    drawn = np.array([int(episode_level(task, episode_key(3, task, i))) for i in range(25)])
+    np.testing.assert_array_equal(played.returns, np.repeat(drawn[:, None], 3, axis=1))
+    assert played.mean() == (pytest.approx((drawn > 4).mean()), pytest.approx(drawn.mean()))
+    assert played.cvar(0.2).returns == pytest.approx(np.sort(drawn)[:5].mean())
+    assert played.worst_attempt().returns == pytest.approx(drawn.mean())
+
+
+def test_attempts_at_a_level_have_dice_of_their_own(untrained: tuple[Any, Any]) -> None:
+    played = risk.attempt(*untrained, Suite("suite", (maze_task("maze", ROOM, 100),)), levels=8, attempts=6)
+    assert len(np.unique(played.returns)) > 6
+    lowest = played.returns.min(axis=1).mean()
+    assert played.worst_attempt().returns == pytest.approx(lowest)
+    assert lowest < played.mean().returns
+    assert played.worst_attempt().solved == pytest.approx(played.solved.all(axis=1).mean())
 
 
 def test_a_suite_is_the_mean_of_its_tasks_in_their_order() -> None:

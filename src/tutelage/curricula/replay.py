@@ -19,6 +19,9 @@ from ..types import GENERATED, REPLAYED, Level, Metrics, Proposal, Rollout
 from .base import Curriculum, Info, only_if
 from .buffer import BufferState, Entries, LevelBuffer
 
+AGES = 4096
+"""Levels of a buffer whose ages are put in order, for a metric."""
+
 
 class ReplayState(NamedTuple):
     base: Any
@@ -143,6 +146,15 @@ class Replay:
             return jnp.take_along_axis(buffer.score, slot, axis=1).mean()
 
         age = buffer.clock[:, None] - buffer.stamp
+        # Sorting a million ages takes longer than an iteration: of a large buffer evenly spaced slots are looked at.
+        some = slice(None, None, -(-self.buffer.capacity // AGES))
+        looked_at = filled[:, some].sum(axis=1)
+        ages = jnp.sort(jnp.where(filled, age, age.max())[:, some], axis=1)
+
+        def aged(share: float) -> Array:
+            place = jnp.round(share * jnp.maximum(looked_at - 1, 0)).astype(jnp.int32)
+            return jnp.take_along_axis(ages, place[:, None], axis=1).mean()
+
         return {
             "buffer/fill": buffer.size.mean() / self.buffer.capacity,
             "buffer/score": mean(buffer.score),
@@ -150,6 +162,9 @@ class Replay:
             "buffer/score-50%": at(0.5),
             "buffer/score-90%": at(0.9),
             "buffer/staleness": mean(age),
+            "buffer/staleness-10%": aged(0.1),
+            "buffer/staleness-50%": aged(0.5),
+            "buffer/staleness-90%": aged(0.9),
             "buffer/oldest": jnp.where(filled, age, 0).max(),
             "buffer/generation": mean(buffer.generation),
         }

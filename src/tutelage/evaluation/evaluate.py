@@ -22,6 +22,7 @@ from ..hosts.environment import HostEnvironment
 from ..hosts.play import play_episodes
 from ..rl.ppo import Student, StudentState
 from ..rollout import select
+from .statistics import min_over_attempts, standard_error
 
 
 class TaskResult(NamedTuple):
@@ -39,11 +40,25 @@ class TaskResult(NamedTuple):
     @property
     def standard_error(self) -> float:
         """Of the solved rate, over episodes."""
-        return float(self.solved.std(ddof=1) / np.sqrt(len(self.solved))) if len(self.solved) > 1 else 0.0
+        return _error(self.solved)
 
     @property
     def mean_return(self) -> float:
         return float(self.returns.mean())
+
+    @property
+    def return_error(self) -> float:
+        """Standard error of the mean return, over episodes."""
+        return _error(self.returns)
+
+    @property
+    def min_return(self) -> float:
+        """The worst of all attempts."""
+        return float(min_over_attempts(self.returns))
+
+
+def _error(values: np.ndarray) -> float:
+    return standard_error(values) if len(values) > 1 else 0.0
 
 
 class Evaluation(NamedTuple):
@@ -90,11 +105,10 @@ def evaluate(
     for tasks in _groups(suite.tasks):
         numbers = jnp.arange(episodes)
         keys = [jax.vmap(lambda i, task=task: episode_key(seed, task, i))(numbers) for task in tasks]
-        levels = [_sampler(task)(k) for task, k in zip(tasks, keys, strict=True)]
+        levels = [sampler(task)(k) for task, k in zip(tasks, keys, strict=True)]
         stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *levels)
         longest = max(task.max_steps for task in tasks)
-        env = tasks[0].env
-        play = _host_player(student, env, greedy) if isinstance(env, HostEnvironment) else _player(student, env, greedy)
+        play = player(student, tasks[0].env, greedy)
         returns, lengths = jax.device_get(play(state, jnp.concatenate(keys), stacked, jnp.int32(longest)))
         for i, task in enumerate(tasks):
             mine = slice(i * episodes, (i + 1) * episodes)
@@ -141,8 +155,14 @@ def actor(student: Student, greedy: bool) -> Callable[..., tuple[Any, Array]]:
 
 
 @lru_cache(maxsize=256)
-def _sampler(task: Task) -> Callable[[PRNGKeyArray], Any]:
+def sampler(task: Task) -> Callable[[PRNGKeyArray], Any]:
+    """The levels of the episodes with these keys."""
     return jax.jit(jax.vmap(lambda key: episode_level(task, key)))
+
+
+def player(student: Student, env: Environment | HostEnvironment, greedy: bool) -> Callable[..., tuple[Any, Any]]:
+    """Plays a batch of episodes: returns and lengths, from a student's state, keys, levels, and how long any can be."""
+    return _host_player(student, env, greedy) if isinstance(env, HostEnvironment) else _player(student, env, greedy)
 
 
 @lru_cache(maxsize=64)

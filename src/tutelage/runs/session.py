@@ -16,6 +16,7 @@ import numpy as np
 from ..envs.base import Room
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
+from ..evaluation.risk import Attempts, attempt
 from ..experiment import build, build_room
 from ..hosts.environment import HostEnvironment
 from ..rl.ppo import StudentState
@@ -86,6 +87,19 @@ class Run:
         chosen = self.room.suite(suite or self.settings.train.suite)
         state = self.student(student)
         return evaluate(self.trainer.student, state, chosen, episodes, seed, self.room.success, greedy)
+
+    def attempt(
+        self,
+        levels: int = 1000,
+        attempts: int = 10,
+        seed: int = 0,
+        greedy: bool = False,
+        student: int = 0,
+        suite: str = "fresh",
+    ) -> Attempts:
+        """Play one of the run's students some times on each of many new levels, to see how bad the worst is."""
+        chosen, state = self.room.suite(suite), self.student(student)
+        return attempt(self.trainer.student, state, chosen, levels, attempts, seed, self.room.success, greedy)
 
 
 def check_student(index: int, students: int) -> None:
@@ -353,7 +367,14 @@ def evaluation_record(
         "solved": result.solved_rate,
         "return": result.mean_return,
         "tasks": {
-            task.task: {"solved": task.solved_rate, "return": task.mean_return, "episodes": len(task.returns)}
+            task.task: {
+                "solved": task.solved_rate,
+                "solved-error": task.standard_error,
+                "return": task.mean_return,
+                "return-error": task.return_error,
+                "return-min": task.min_return,
+                "episodes": len(task.returns),
+            }
             for task in result.tasks
         },
     }
