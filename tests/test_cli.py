@@ -388,4 +388,6 @@ def test_automatic_devices_are_as_many_as_can_share_the_batch(monkeypatch, there
     changes = {"train.levels": str(levels), "ppo.minibatches": str(minibatches)}
     settings = tutelage.override(tutelage.preset("maze", "accel"), changes)
     assert cli._on_all_devices(settings, ALONE).train.devices == used
+    before = tutelage.override(settings, {"train.devices": "16"} if minibatches == 1 else {})  # a run to be resumed
+    assert cli._on_all_devices(before, ALONE).train.devices == used
     assert cli._on_all_devices(tutelage.preset("walker", "dr"), ALONE).train.devices == 1

@@ -118,7 +118,7 @@ def _train(arguments: list[str]) -> int:
         "--run",
         help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",
     )
-    _add_devices(parser, f"(default 1), or {AUTO} for as many as there are and fit")
+    _add_devices(parser, "1")
     _add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
@@ -137,9 +137,8 @@ def _train(arguments: list[str]) -> int:
         return 0
     changes = _overrides(given + rest)
     sinks.check(options.log)
-    automatic = options.devices == AUTO
-    for name in ("seed", "steps", "devices"):
-        if getattr(options, name) is not None and not (name == "devices" and automatic):
+    for name in ("seed", "steps"):
+        if getattr(options, name) is not None:
             changes[f"train.{name}"] = getattr(options, name)
     settings = config.override(settings, changes)
     if options.seeds < 1:
@@ -147,16 +146,27 @@ def _train(arguments: list[str]) -> int:
     first, last = settings.train.seed, settings.train.seed + options.seeds - 1
     which = f"s{first}" if first == last else f"s{first}-{last}"
     path = options.run or f"runs/{label(settings.environment)}-{settings.method}-{which}"
-    if automatic:
-        settings = _on_all_devices(settings, _group(options))
-    else:
-        _use_jax(_group(options), settings.train.devices)
+    settings = _with_devices(settings, options)
     from .runs import session
 
     def start(progress: Progress) -> list[Run]:
         return session.train_seeds(settings, path, options.seeds, progress, options.log)
 
     return _finish(start, path, options.quiet)
+
+
+def _with_devices(settings: Settings, options: argparse.Namespace) -> Settings:
+    """Start JAX on the devices that were asked for; the settings with their number."""
+    if options.devices == AUTO:
+        return _on_all_devices(settings, _group(options))
+    if options.devices is not None:
+        if not options.devices.isdigit():
+            raise UserError(
+                f"--devices is '{options.devices}'; give a whole number, or {AUTO} for as many as there are."
+            )
+        settings = config.override(settings, {"train.devices": options.devices})
+    _use_jax(_group(options), settings.train.devices)
+    return settings
 
 
 def _on_all_devices(settings: Settings, group: Group) -> Settings:
@@ -174,7 +184,7 @@ def _on_all_devices(settings: Settings, group: Group) -> Settings:
     for number in range(jax.device_count(), 1, -1):
         with suppress(UserError):  # the batch cannot be shared by so many
             return config.override(settings, {"train.devices": str(number)})
-    return settings
+    return config.override(settings, {"train.devices": "1"})
 
 
 def _chosen_settings(options: argparse.Namespace) -> Settings:
@@ -224,18 +234,14 @@ def _overrides(rest: list[str]) -> dict[str, str]:
 def _resume(arguments: list[str]) -> int:
     parser = _parser("resume")
     parser.add_argument("run", help="the directory of the run, or of the runs of several seeds")
-    _add_devices(parser, "(default: as many as before; others give the same run up to rounding)")
+    _add_devices(parser, "as many as before; others give the same run up to rounding")
     _add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(arguments)
     sinks.check(options.log)
     from .runs.group import settings_at
 
-    settings = settings_at(options.run)
-    if options.devices is not None:
-        settings = config.override(settings, {"train.devices": options.devices})
-    devices = settings.train.devices
-    _use_jax(_group(options), devices)
+    devices = _with_devices(settings_at(options.run), options).train.devices
     from .runs import session
 
     def start(progress: Progress) -> list[Run]:
@@ -255,7 +261,11 @@ def _add_log(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_devices(parser: argparse.ArgumentParser, default: str) -> None:
-    parser.add_argument("--devices", help=f"devices that share the levels of a batch {default}; a CPU can be several")
+    parser.add_argument(
+        "--devices",
+        help=f"devices that share the levels of a batch (default: {default}), or {AUTO} for as many as there are and "
+        "fit; a CPU can be several",
+    )
     parser.add_argument("--coordinator", default="", help="for several processes: host:port of the first of them")
     parser.add_argument("--processes", type=int, default=1, help="how many processes train this run (default 1)")
     parser.add_argument("--process-id", type=int, default=0, help="which of them this is, from 0 (default 0)")
