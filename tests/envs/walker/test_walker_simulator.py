@@ -63,6 +63,22 @@ def test_plain_and_hardcore_levels_are_gymnasiums_bit_for_bit(seed, hardcore):
     assert len(expected[1]) > 150
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(3))
+def test_on_obstacles_a_step_is_gymnasiums_bit_for_bit(seed, dtype):
+    """Whoever looks gets Gymnasium's own step, and whoever does not the fast one: on any level they are equal."""
+    level = make((2.0, 0.5, 2.0, 0.2, 1.0, 0.2, 1.0, 3), seed)
+    actions = np.random.default_rng(seed).normal(size=(300, 4)).astype(dtype)  # some are beyond the bounds
+    seen, unseen = Walker(render_mode="rgb_array"), Walker()
+    expected = play(seen, actions, **on(level))
+    assert same(play(unseen, actions, **on(level)), expected)
+    image = seen.render()
+    assert image.std() > 0
+    assert unseen.terrain_x == seen.terrain_x
+    assert len(seen.cloud_poly) == 10
+    seen.close()
+
+
 def test_a_reset_without_a_level_is_gymnasiums():
     assert same(play(Walker(), seed=5), play(BipedalWalker(), seed=5))
 
