@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -94,10 +94,11 @@ def test_the_command_line_does_not_import_jax():
 
 
 def test_help_answers_at_once():
-    """Best of three: other work on the machine is not ours to measure."""
+    """Processor time, best of three: how long others keep the processor is not ours to measure."""
     seconds = []
     for _ in range(3):
-        begin = time.perf_counter()
+        begin = os.times()
         run("import sys; sys.argv = ['tutelage', '--help']; from tutelage.cli import main; main()")
-        seconds.append(time.perf_counter() - begin)
-    assert min(seconds) < 0.5
+        end = os.times()
+        seconds.append(end.children_user + end.children_system - begin.children_user - begin.children_system)
+    assert 0 < min(seconds) < 0.5
