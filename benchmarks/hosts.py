@@ -22,8 +22,9 @@ from gymnasium.envs.box2d.bipedal_walker import BipedalWalker
 
 import tutelage
 from tutelage.envs.walker.level import make
-from tutelage.hosts.fleet import cores, hire
+from tutelage.hosts.fleet import hire
 from tutelage.hosts.play import by_name, compiled_student
+from tutelage.machine import cores
 
 
 def plain(steps: int, actions: np.ndarray) -> tuple[float, float]:

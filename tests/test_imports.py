@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ import tutelage
 ROOT = Path(tutelage.__file__).parent
 
 FLOORS = [
-    ("types", "errors", "settings", "config", "students", "devices", "seeds"),
+    ("types", "errors", "machine", "settings", "config", "students", "devices", "seeds"),
     ("rl",),
     ("hosts",),
     ("envs",),
@@ -94,11 +94,11 @@ def test_the_command_line_does_not_import_jax():
 
 
 def test_help_answers_at_once():
-    """Processor time, best of three: how long others keep the processor is not ours to measure."""
-    seconds = []
-    for _ in range(3):
-        begin = os.times()
+    """The best of ten at most: other work on the machine is not ours to measure."""
+
+    def seconds() -> float:
+        begin = time.perf_counter()
         run("import sys; sys.argv = ['tutelage', '--help']; from tutelage.cli import main; main()")
-        end = os.times()
-        seconds.append(end.children_user + end.children_system - begin.children_user - begin.children_system)
-    assert 0 < min(seconds) < 0.5
+        return time.perf_counter() - begin
+
+    assert any(seconds() < 0.5 for _ in range(10))

@@ -21,8 +21,6 @@ from .runs.processes import ALONE, Group
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from .evaluation.evaluate import Evaluation
-    from .evaluation.risk import Attempts
     from .runs.session import Progress, Run
 
 AUTO = "auto"
@@ -171,7 +169,7 @@ def _with_devices(settings: Settings, options: argparse.Namespace) -> Settings:
 
 def _on_all_devices(settings: Settings, group: Group) -> Settings:
     """The settings with as many devices as there are and the batch can be shared by. A CPU has one for each core."""
-    from .hosts.fleet import cores
+    from .machine import cores
 
     _use_jax(group, len(cores()) * group.processes)
     import jax
@@ -365,53 +363,22 @@ def _eval(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     _use_jax()
+    from .evaluation import tables
     from .runs import session
     from .runs.directory import EVALUATIONS
 
     run = session.load(options.run, _warn)
     if options.worst_of is not None:
         episodes, suite = 10 if options.episodes is None else options.episodes, options.suite or "fresh"
-        played = run.attempt(options.worst_of, episodes, options.seed, options.greedy, options.student, suite)
-        print(_risk_table(played, suite, options.seed))
+        played = run.attempt(suite, options.worst_of, episodes, options.seed, options.greedy, options.student)
+        print(tables.attempts(played, suite, options.seed))
         return 0
     episodes = 100 if options.episodes is None else options.episodes
     result = run.evaluate(options.suite, episodes, options.seed, options.greedy, options.student)
-    print(_table(result))
+    print(tables.evaluation(result))
     record = session.evaluation_record(run.iteration, run.trainer, result, options.student, options.greedy)
     run.directory.append(EVALUATIONS, [record])
     return 0
-
-
-def _table(result: Evaluation) -> str:
-    width = max(len("mean"), *(len(task.task) for task in result.tasks))
-    lines = [f"{'':<{width}}  {'solved':<13}  {'return':<15}  {'worst':>7}  steps"]
-    for task in result.tasks:
-        rate = f"{task.solved_rate:.2f} ± {task.standard_error:.2f}"
-        mean = f"{task.mean_return:.3f} ± {task.return_error:.3f}"
-        lines.append(
-            f"{task.task:<{width}}  {rate:<13}  {mean:<15}  {task.min_return:>7.3f}  {task.lengths.mean():>5.0f}"
-        )
-    lines.append(f"{'mean':<{width}}  {result.solved_rate:<13.2f}  {result.mean_return:<15.3f}")
-    episodes = len(result.tasks[0].returns)
-    lines.append(
-        f"{result.suite}, {episodes} episodes each, seed {result.seed}; ± is the standard error over episodes, "
-        "worst the lowest return"
-    )
-    return "\n".join(lines)
-
-
-def _risk_table(played: Attempts, suite: str, seed: int) -> str:
-    levels, attempts = played.returns.shape
-    rows = [("all levels", played.mean())]
-    rows += [(f"worst {share:.0%} of levels", played.cvar(share)) for share in (0.2, 0.1, 0.05, 0.01)]
-    rows.append((f"worst of {attempts} attempts", played.worst_attempt()))
-    lines = [f"{'':<22}  solved  return"]
-    lines += [f"{name:<22}  {figures.solved:>6.2f}  {figures.returns:>6.3f}" for name, figures in rows]
-    lines.append(
-        f"{suite}, {levels} new levels, {attempts} attempts each, seed {seed}; the worst levels (CVaR) have the lowest "
-        "mean over attempts, by either measure"
-    )
-    return "\n".join(lines)
 
 
 def _show(arguments: list[str]) -> int:

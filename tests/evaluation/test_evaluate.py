@@ -198,12 +198,15 @@ def test_attempts_at_new_levels_and_their_bad_end(batch: int, monkeypatch: pytes
 
 
 def test_attempts_at_a_level_have_dice_of_their_own(untrained: tuple[Any, Any]) -> None:
-    played = risk.attempt(*untrained, Suite("suite", (maze_task("maze", ROOM, 100),)), levels=8, attempts=6)
+    suite = Suite("suite", (maze_task("maze", ROOM, 100),))
+    played = risk.attempt(*untrained, suite, levels=1, attempts=48)
     assert len(np.unique(played.returns)) > 6
     lowest = played.returns.min(axis=1).mean()
     assert played.worst_attempt().returns == pytest.approx(lowest)
     assert lowest < played.mean().returns
     assert played.worst_attempt().solved == pytest.approx(played.solved.all(axis=1).mean())
+    with pytest.raises(UserError, match="maze is one level; give what draws new ones, such as fresh."):
+        risk.attempt(*untrained, suite, levels=8, attempts=6)
 
 
 def test_a_suite_is_the_mean_of_its_tasks_in_their_order() -> None:

@@ -6,7 +6,7 @@ A mean over levels hides the few that a student cannot do, and those are what a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -80,9 +80,15 @@ def attempt(
     for start in range(0, levels, each):
         numbers = jnp.arange(start, start + each)
         keys = jax.vmap(lambda i: episode_key(seed, task, i))(numbers)
-        drawn = jax.tree.map(lambda x: jnp.repeat(x, attempts, axis=0), sampler(task)(keys))
+        drawn = sampler(task)(keys)
+        require(each == 1 or _differ(drawn), f"{task.name} is one level; give what draws new ones, such as fresh.")
+        drawn = jax.tree.map(lambda x: jnp.repeat(x, attempts, axis=0), drawn)
         dice = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, 2), attempts))(keys)
         total, _ = play(state, dice.reshape(-1), drawn, jnp.int32(task.max_steps))
         returns.append(np.asarray(jax.device_get(total)).reshape(each, attempts))
     found = np.concatenate(returns)[:levels]
     return Attempts(found, found > success)
+
+
+def _differ(levels: Any) -> bool:
+    return any((np.asarray(leaf) != np.asarray(leaf[:1])).any() for leaf in jax.tree.leaves(levels))

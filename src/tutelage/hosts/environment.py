@@ -1,15 +1,12 @@
-"""An environment that is not written in JAX, as the rest of the program knows it. No JAX here."""
+"""An environment that is not written in JAX, as the rest of the program knows it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ..types import ActionSpace, Discrete
 from .settings import PATIENCE
 from .simulator import Field, Maker
-
-if TYPE_CHECKING:
-    from ..types import ActionSpace
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,5 @@ class HostEnvironment:
 
     @property
     def action(self) -> Field:
-        from ..types import Discrete  # imports JAX, which whoever only counts cores does without
-
         one = isinstance(self.action_space, Discrete)
         return Field("action", (), "int32") if one else Field("action", (self.action_space.n,), "float32")

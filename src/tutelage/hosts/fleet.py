@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import json
 import multiprocessing
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
+from ..machine import cores
 from .environment import HostEnvironment
 from .settings import PATIENCE
 from .simulator import ALL, DONE, PARTS, QUIT, RESET, STEP, Field, arrays, work
@@ -31,13 +31,6 @@ _open: dict[HostEnvironment, Fleet] = {}
 
 EACH = 8
 """Environments of a worker, where nobody needs a certain number of them."""
-
-
-def cores() -> list[int]:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 def hire(env: HostEnvironment, level: Mapping[str, np.ndarray], number: int | None = None) -> Fleet:
@@ -80,7 +73,7 @@ class Fleet:
 
     def __init__(self, env: HostEnvironment, level: Sequence[Field], number: int, workers: int) -> None:
         self.env, self.level, self.number = env, tuple(level), number
-        each = [*(Field(f.name, (number, *f.shape), f.dtype) for f in (env.observation, env.action, *level))]
+        each = [Field(f.name, (number, *f.shape), f.dtype) for f in (env.observation, env.action, *level)]
         fields = [
             *each,
             Field("next_obs", (number, *env.shape), env.dtype),

@@ -66,11 +66,12 @@ class HostCollector:
                 if t > 0:
                     half.hear(t - 1)
                 half.act(t)
-        for half in halves:
+        last = np.empty(size, np.float32)
+        for part, half in zip(parts, halves, strict=True):
             half.hear(self.steps - 1)
-            half.end()
+            last[:, PARTS[part]] = half.expected()
         found = log.arrays
-        following = np.concatenate([found["value"][:, 1:], found.pop("last")[:, :1]], axis=1)
+        following = np.concatenate([found["value"][:, 1:], last[:, None]], axis=1)
         found["next_value"] = np.where(found.pop("cut"), found.pop("after"), following)
         return Rollout(**found)
 
@@ -132,9 +133,9 @@ class _Half:
         self._write(t, cut=cut, after=after)
         self._write(t, **{name: answer[name] for name in ("reward", "terminated", "truncated")})
 
-    def end(self) -> None:
-        """Note what the students expect of what would have followed the last step."""
-        self._write(0, last=self._value(self._students, self._memory, self._obs, self._first))
+    def expected(self) -> np.ndarray:
+        """What the students expect of what would follow."""
+        return np.asarray(self._value(self._students, self._memory, self._obs, self._first))
 
     def _write(self, t: int, **values: Any) -> None:
         self._log.write(t, self._part, **values)
@@ -148,8 +149,8 @@ def _key_data(key: PRNGKeyArray, steps: int, count: int) -> Array:
 
 @lru_cache(maxsize=64)
 def compiled_student(student: Student, count: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """How so many students act, and what they expect: ``act(students, key, t, memory, obs, first)`` gives memory and
-    decision of step ``t``, ``value(students, memory, obs, first)`` the values.
+    """How so many students act, and what they expect: ``act(students, keys, memory, obs, first)``, with the data of a
+    key for each student, gives memory and decision, ``value(students, memory, obs, first)`` the values.
     """
     act = over_students(student.act, count)
 

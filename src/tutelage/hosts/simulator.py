@@ -1,7 +1,7 @@
 """One worker: it plays some Gymnasium environments and answers through shared memory. No JAX here.
 
-All that crosses between processes is a byte for what to do, an empty answer or a sentence for what went wrong, and
-arrays at fixed places in shared memory. Nothing is pickled but the few words that start a process.
+All that crosses between processes is two bytes for what to do and where, a byte for an answer or a sentence for what
+went wrong, and arrays at fixed places in shared memory. Nothing is pickled but the few words that start a process.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import UserError, require, unknown
-from ..hosts.fleet import cores
+from ..machine import cores
 from .cell import STOPPED
 
 COMMAND = (sys.executable, "-m", "tutelage.runs.cell")

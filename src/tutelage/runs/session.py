@@ -90,12 +90,12 @@ class Run:
 
     def attempt(
         self,
+        suite: str = "fresh",
         levels: int = 1000,
         attempts: int = 10,
         seed: int = 0,
         greedy: bool = False,
         student: int = 0,
-        suite: str = "fresh",
     ) -> Attempts:
         """Play one of the run's students some times on each of many new levels, to see how bad the worst is."""
         chosen, state = self.room.suite(suite), self.student(student)

@@ -1,0 +1,40 @@
+"""Evaluations as text, for a terminal."""
+
+from __future__ import annotations
+
+from .evaluate import Evaluation
+from .risk import Attempts
+
+
+def evaluation(result: Evaluation) -> str:
+    """A row for each task, and the mean of all."""
+    width = max(len("mean"), *(len(task.task) for task in result.tasks))
+    lines = [f"{'':<{width}}  {'solved':<13}  {'return':<15}  {'worst':>7}  steps"]
+    for task in result.tasks:
+        rate = f"{task.solved_rate:.2f} ± {task.standard_error:.2f}"
+        mean = f"{task.mean_return:.3f} ± {task.return_error:.3f}"
+        lines.append(
+            f"{task.task:<{width}}  {rate:<13}  {mean:<15}  {task.min_return:>7.3f}  {task.lengths.mean():>5.0f}"
+        )
+    lines.append(f"{'mean':<{width}}  {result.solved_rate:<13.2f}  {result.mean_return:<15.3f}")
+    episodes = len(result.tasks[0].returns)
+    lines.append(
+        f"{result.suite}, {episodes} episodes each, seed {result.seed}; ± is the standard error over episodes, "
+        "worst the lowest return"
+    )
+    return "\n".join(lines)
+
+
+def attempts(played: Attempts, suite: str, seed: int) -> str:
+    """From all levels to the worst."""
+    levels, times = played.returns.shape
+    rows = [("all levels", played.mean())]
+    rows += [(f"worst {share:.0%} of levels", played.cvar(share)) for share in (0.2, 0.1, 0.05, 0.01)]
+    rows.append((f"worst of {times} attempts", played.worst_attempt()))
+    lines = [f"{'':<22}  solved  return"]
+    lines += [f"{name:<22}  {figures.solved:>6.2f}  {figures.returns:>6.3f}" for name, figures in rows]
+    lines.append(
+        f"{suite}, {levels} new levels, {times} attempts each, seed {seed}; the worst levels (CVaR) have the lowest "
+        "mean over attempts, by either measure"
+    )
+    return "\n".join(lines)
