@@ -54,47 +54,54 @@ def unroll(
     return _forward(kernel, bias, memory, x, first)[0]
 
 
+class _Step(NamedTuple):
+    """What the backward pass needs of a step (of many, with a leading ``T``), as it was computed."""
+
+    seen: Float[Array, "d+h B"]
+    """Input and hidden state before, one below the other."""
+    cell_tm1: Float[Array, "h B"]
+    squashed: Float[Array, "h B"]
+    """The hyperbolic tangent of the cell state after it."""
+    gates: Float[Array, "4h B"]
+
+
 class _Saved(NamedTuple):
     """What the backward pass needs."""
 
     kernel: Float[Array, "d+h 4h"]
-    memory: Memory
-    x: Float[Array, "T B d"]
     first: Bool[Array, "T B"]
-    hidden: Float[Array, "T B h"]
-    cell: Float[Array, "T h B"]
-    gates: Float[Array, "T 4h B"]
+    steps: _Step
 
 
 def _forward(kernel: Array, bias: Array, memory: Memory, x: Array, first: Array) -> tuple[tuple[Memory, Array], _Saved]:
     weights = kernel.T
 
-    def body(memory: Memory, at_t: tuple[Array, Array]) -> tuple[Memory, tuple[Array, Array, Array]]:
+    def body(memory: Memory, at_t: tuple[Array, Array]) -> tuple[Memory, tuple[Array, _Step]]:
         x_t, first_t = at_t
-        hidden, cell = (jnp.where(first_t, 0.0, m) for m in memory)
-        i, f, g, o = _gates(jnp.split(weights @ jnp.concatenate([x_t, hidden]) + bias[:, None], 4))
-        cell = f * cell + i * g
-        hidden = o * jnp.tanh(cell)
-        return (hidden, cell), (hidden, cell, jnp.concatenate([i, f, g, o]))
+        hidden, cell_tm1 = (jnp.where(first_t, 0.0, m) for m in memory)
+        seen = jnp.concatenate([x_t, hidden])
+        i, f, g, o = _gates(jnp.split(weights @ seen + bias[:, None], 4))
+        cell = f * cell_tm1 + i * g
+        squashed = jnp.tanh(cell)
+        hidden = o * squashed
+        return (hidden, cell), (hidden, _Step(seen, cell_tm1, squashed, jnp.concatenate([i, f, g, o])))
 
     start = (memory[0].T, memory[1].T)
-    (last_hidden, last_cell), (hidden, cell, gates) = jax.lax.scan(body, start, (_turned(x), first))
-    hidden = _turned(hidden)
-    return ((last_hidden.T, last_cell.T), hidden), _Saved(kernel, memory, x, first, hidden, cell, gates)
+    (last_hidden, last_cell), (hidden, saved) = jax.lax.scan(body, start, (_turned(x), first))
+    return ((last_hidden.T, last_cell.T), _turned(hidden)), _Saved(kernel, first, saved)
 
 
 def _backward(saved: _Saved, gradient: tuple[Memory, Array]) -> Any:
-    kernel, memory, x, first, hidden, cell, gates = saved
+    kernel, first, played = saved
     (d_hidden, d_cell), d_outputs = gradient
-    steps, batch, inputs = x.shape
+    steps, batch = first.shape
+    inputs = kernel.shape[0] - kernel.shape[1] // 4
     into, again = kernel[:inputs], kernel[inputs:]
     block = next(size for size in range(min(BLOCK, steps), 0, -1) if steps % size == 0)
 
     def back(memory: Memory, at_t: tuple[Array, ...]) -> tuple[Memory, Array]:
         d_hidden, d_cell = memory
-        d_output, first_t, cell_t, cell_tm1, gates = at_t
-        cell_tm1 = jnp.where(first_t, 0.0, cell_tm1)
-        squashed = jnp.tanh(cell_t)
+        d_output, first_t, cell_tm1, squashed, gates = at_t
         i, f, g, o = jnp.split(gates, 4)
         d_hidden = d_hidden + d_output
         d_cell = d_cell + d_hidden * o * (1 - jnp.square(squashed))
@@ -114,17 +121,16 @@ def _backward(saved: _Saved, gradient: tuple[Memory, Array]) -> Any:
         memory, d_gates = jax.lax.scan(back, memory, at_steps, reverse=True)
         d_gates = _turned(d_gates).reshape(block * batch, -1)
         d_x = (d_gates @ into.T).reshape(block, batch, inputs)
-        seen = seen.reshape(block * batch, -1)
-        return (memory, d_kernel + seen.T @ d_gates, d_bias + d_gates.sum(axis=0)), d_x
+        # A plain product of two matrices as they lie: with one of them to be transposed first, XLA's CPU backend takes
+        # another way, which is half as fast on one core.
+        seen = jnp.swapaxes(seen, 0, 1).reshape(-1, block * batch)
+        return (memory, d_kernel + seen @ d_gates, d_bias + d_gates.sum(axis=0)), d_x
 
-    hidden_tm1 = jnp.where(first[:, :, None], 0.0, jnp.concatenate([memory[0][None], hidden[:-1]]))
-    cell_tm1 = jnp.concatenate([memory[1].T[None], cell[:-1]])
-    seen = jnp.concatenate([x, hidden_tm1], axis=-1)
-    at_steps = (_turned(d_outputs), first, cell, cell_tm1, gates)
-    blocks = jax.tree.map(lambda a: a.reshape(steps // block, block, *a.shape[1:]), (seen, at_steps))
+    at_steps = (_turned(d_outputs), first, played.cell_tm1, played.squashed, played.gates)
+    blocks = jax.tree.map(lambda a: a.reshape(steps // block, block, *a.shape[1:]), (played.seen, at_steps))
     start = ((d_hidden.T, d_cell.T), jnp.zeros_like(kernel), jnp.zeros(kernel.shape[1]))
     (memory, d_kernel, d_bias), d_x = jax.lax.scan(back_block, start, blocks, reverse=True)
-    return d_kernel, d_bias, (memory[0].T, memory[1].T), d_x.reshape(x.shape), None
+    return d_kernel, d_bias, (memory[0].T, memory[1].T), d_x.reshape(steps, batch, inputs), None
 
 
 def _turned(x: Float[Array, "T a b"]) -> Float[Array, "T b a"]:
