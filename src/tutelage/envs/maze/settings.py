@@ -100,8 +100,8 @@ def _fast(method: str) -> Settings:
     """Not in the thesis: chapter 5's mazes with a student and batches for a computer of one's own (docs/fast.md)."""
     chosen = curriculum(
         method,
-        # At the thesis's 0.3 more than half of a batch of 256 would be copies of one level.
-        ReplaySettings(capacity=4000, score="pvl", temperature=1.0, staleness=0.3),
+        # At the thesis's temperature more than half of a batch of 256 would be one level, and PVL prefers short ones.
+        ReplaySettings(capacity=4000, score="maxmc", temperature=1.0, staleness=0.3),
         TeacherSettings(filters=32, learning_rate=1e-3),
         EvolveSettings(start="random", parents=32),
     )
