@@ -9,6 +9,7 @@ was stopped. Drawn are all runs that are there.
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +28,8 @@ STYLES = {
 def begin(run: Path, settings: list[str], core: str = "") -> subprocess.Popen[bytes]:
     """Start a run, or go on with it; on one core only where the machine has `taskset` and a core is named."""
     command = [*TUTELAGE, "resume", run] if run.exists() else [*TUTELAGE, "train", "maze", *settings, "--run", run]
-    return subprocess.Popen([*(["taskset", "-c", core] if core else []), *command])
+    pinned = ["taskset", "-c", core] if core and shutil.which("taskset") else []
+    return subprocess.Popen([*pinned, *command])
 
 
 def train(runs: Path, cores: list[str], all_cores: bool) -> None:

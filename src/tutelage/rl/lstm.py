@@ -54,29 +54,23 @@ def unroll(
     return _forward(kernel, bias, memory, x, first)[0]
 
 
-class _Step(NamedTuple):
-    """What the backward pass needs of a step (of many, with a leading ``T``), as it was computed."""
-
-    seen: Float[Array, "d+h B"]
-    """Input and hidden state before, one below the other."""
-    cell_tm1: Float[Array, "h B"]
-    squashed: Float[Array, "h B"]
-    """The hyperbolic tangent of the cell state after it."""
-    gates: Float[Array, "4h B"]
-
-
 class _Saved(NamedTuple):
-    """What the backward pass needs."""
+    """What the backward pass needs, as the forward pass computed it."""
 
     kernel: Float[Array, "d+h 4h"]
     first: Bool[Array, "T B"]
-    steps: _Step
+    seen: Float[Array, "T d+h B"]
+    """Input and hidden state before it, one below the other."""
+    cell_tm1: Float[Array, "T h B"]
+    squashed: Float[Array, "T h B"]
+    """The hyperbolic tangent of the cell state after it."""
+    gates: Float[Array, "T 4h B"]
 
 
 def _forward(kernel: Array, bias: Array, memory: Memory, x: Array, first: Array) -> tuple[tuple[Memory, Array], _Saved]:
     weights = kernel.T
 
-    def body(memory: Memory, at_t: tuple[Array, Array]) -> tuple[Memory, tuple[Array, _Step]]:
+    def body(memory: Memory, at_t: tuple[Array, Array]) -> tuple[Memory, tuple[Array, ...]]:
         x_t, first_t = at_t
         hidden, cell_tm1 = (jnp.where(first_t, 0.0, m) for m in memory)
         seen = jnp.concatenate([x_t, hidden])
@@ -84,15 +78,15 @@ def _forward(kernel: Array, bias: Array, memory: Memory, x: Array, first: Array)
         cell = f * cell_tm1 + i * g
         squashed = jnp.tanh(cell)
         hidden = o * squashed
-        return (hidden, cell), (hidden, _Step(seen, cell_tm1, squashed, jnp.concatenate([i, f, g, o])))
+        return (hidden, cell), (hidden, seen, cell_tm1, squashed, jnp.concatenate([i, f, g, o]))
 
     start = (memory[0].T, memory[1].T)
-    (last_hidden, last_cell), (hidden, saved) = jax.lax.scan(body, start, (_turned(x), first))
-    return ((last_hidden.T, last_cell.T), _turned(hidden)), _Saved(kernel, first, saved)
+    (last_hidden, last_cell), (hidden, *kept) = jax.lax.scan(body, start, (_turned(x), first))
+    return ((last_hidden.T, last_cell.T), _turned(hidden)), _Saved(kernel, first, *kept)
 
 
 def _backward(saved: _Saved, gradient: tuple[Memory, Array]) -> Any:
-    kernel, first, played = saved
+    kernel, first, seen, cell_tm1, squashed, gates = saved
     (d_hidden, d_cell), d_outputs = gradient
     steps, batch = first.shape
     inputs = kernel.shape[0] - kernel.shape[1] // 4
@@ -126,8 +120,8 @@ def _backward(saved: _Saved, gradient: tuple[Memory, Array]) -> Any:
         seen = jnp.swapaxes(seen, 0, 1).reshape(-1, block * batch)
         return (memory, d_kernel + seen @ d_gates, d_bias + d_gates.sum(axis=0)), d_x
 
-    at_steps = (_turned(d_outputs), first, played.cell_tm1, played.squashed, played.gates)
-    blocks = jax.tree.map(lambda a: a.reshape(steps // block, block, *a.shape[1:]), (played.seen, at_steps))
+    at_steps = (_turned(d_outputs), first, cell_tm1, squashed, gates)
+    blocks = jax.tree.map(lambda a: a.reshape(steps // block, block, *a.shape[1:]), (seen, at_steps))
     start = ((d_hidden.T, d_cell.T), jnp.zeros_like(kernel), jnp.zeros(kernel.shape[1]))
     (memory, d_kernel, d_bias), d_x = jax.lax.scan(back_block, start, blocks, reverse=True)
     return d_kernel, d_bias, (memory[0].T, memory[1].T), d_x.reshape(steps, batch, inputs), None
