@@ -88,7 +88,7 @@ def test_trap_13_values_are_those_of_the_true_successor_with_its_own_memory(play
         memory = student.initial_carry(3)
         for t in range(STEPS):
             obs, first = rollout.obs[s, t], rollout.first[s, t]
-            memory, decision = act(state, jax.random.key(0), memory, obs, first)
+            memory, decision = act(state, student.noise(jax.random.key(0), 3), memory, obs, first)
             np.testing.assert_allclose(rollout.value[s, t], decision.value, atol=1e-5)
             np.testing.assert_allclose(rollout.policy[s, t], decision.policy, atol=1e-5)
             log_prob = student.actions.log_prob(decision.policy, rollout.action[s, t])
@@ -104,3 +104,15 @@ def test_trap_13_values_are_those_of_the_true_successor_with_its_own_memory(play
 def test_students_are_independent(played):
     _, _, rollout = played
     assert not np.allclose(rollout.policy[0, 0], rollout.policy[1, 0])
+
+
+def test_actions_follow_from_noise_that_is_drawn_ahead(played):
+    """Every step, student and level has its own, which the recorded policy turns into the recorded action."""
+    student, states, rollout = played
+    noise = []
+    for key in jax.random.split(jax.random.split(jax.random.key(3))[1], STEPS):
+        k_act = jax.random.split(key, 3)[0]
+        noise.append([student.noise(k, 3) for k in jax.random.split(k_act, len(states))])
+    noise = np.moveaxis(np.array(noise), 0, 1)
+    np.testing.assert_array_equal(rollout.action, student.actions.choose(noise, rollout.policy))
+    assert len(np.unique(noise)) == noise.size

@@ -85,7 +85,7 @@ def test_a_rollout_is_what_one_plain_environment_gives(batch, monkeypatch):
             for t in range(steps):
                 np.testing.assert_array_equal(rollout.obs[s, t, b], obs)
                 assert rollout.first[s, t, b] == first
-                memory, decision = one.act(mine, key, memory, obs[None], np.array([first]))
+                memory, decision = one.act(mine, one.noise(key, 1), memory, obs[None], np.array([first]))
                 np.testing.assert_allclose(rollout.policy[s, t, b], decision.policy[0], atol=1e-5)
                 np.testing.assert_allclose(rollout.value[s, t, b], decision.value[0], atol=1e-5)
                 action = rollout.action[s, t, b]

@@ -60,3 +60,19 @@ def test_trap_14_nothing_flows_back_past_the_first_step_of_an_episode():
     assert all((m == 0).all() for m in memory)
     assert (x[:3] == 0).all()
     assert (x[3:] != 0).all()
+
+
+def test_a_step_is_the_same_with_the_weights_turned(monkeypatch):
+    """Which way it is computed depends on sizes alone: for one student, for several, and for its gradient."""
+    arguments, first, weights = problem(3)
+    several = jax.tree.map(lambda *x: np.stack(x), *(problem(3, seed)[0] for seed in range(2)))
+
+    def everything():
+        vmapped = jax.vmap(plain_unroll, (0, 0, 0, 0, None))(*several, first)
+        return plain_unroll(*arguments, first), vmapped, gradients(plain_unroll, arguments, first, weights)
+
+    plain = everything()
+    monkeypatch.setattr(lstm, "LARGE", 1)
+    turned = everything()
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5), plain, turned)
+    assert "optimization_barrier" in str(jax.make_jaxpr(plain_unroll)(*arguments, first))

@@ -195,7 +195,7 @@ def test_values_speak_the_environments_units(school):
     memory, obs, first = student.initial_carry(BATCH), experience().obs[0], np.ones(BATCH, bool)
     _, _, raw = student.network.apply(state.params, memory, obs[None], first[None])
     np.testing.assert_allclose(student.value(state, memory, obs, first), 2 * raw[0], rtol=1e-5)
-    _, decision = student.act(state, KEY, memory, obs, first)
+    _, decision = student.act(state, student.noise(KEY, BATCH), memory, obs, first)
     np.testing.assert_allclose(decision.value, 2 * raw[0], rtol=1e-5)
 
     # The loss compares the network's output with targets in the same unit.

@@ -147,7 +147,8 @@ def actor(student: Student, greedy: bool) -> Callable[..., tuple[Any, Array]]:
     """Memory and action of a student at one step of one episode."""
 
     def act(state: StudentState, key: PRNGKeyArray, memory: Any, obs: Any, first: Array) -> tuple[Any, Array]:
-        memory, decision = student.act(state, key, *jax.tree.map(lambda x: x[None], (memory, obs, first)))
+        noise = student.noise(key, 1)
+        memory, decision = student.act(state, noise, *jax.tree.map(lambda x: x[None], (memory, obs, first)))
         action = student.actions.mode(decision.policy) if greedy else decision.action
         return jax.tree.map(lambda x: x[0], (memory, action))
 

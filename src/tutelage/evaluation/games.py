@@ -39,7 +39,8 @@ def play_game(settings: Settings, iterations: int) -> GameResult:
         state, _metrics = trainer.step(state)
         first = jax.tree.map(lambda x: x[0], state.students)
         carry = trainer.student.initial_carry(1)
-        _, decision = trainer.student.act(first, state.key, carry, jnp.ones((1, 1)), jnp.ones(1, bool))
+        noise = trainer.student.noise(state.key, 1)
+        _, decision = trainer.student.act(first, noise, carry, jnp.ones((1, 1)), jnp.ones(1, bool))
         return state, actions.probabilities(decision.policy)[0]
 
     run = jax.jit(lambda state: jax.lax.scan(step, state, None, length=iterations)[1])

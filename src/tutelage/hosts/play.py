@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import jax
@@ -108,14 +108,15 @@ class _Half:
         count, batch = self._size = obs.shape[:2]
         self._fleet, self._log, self._part = fleet, log, part
         self._students, self._obs = students, obs
-        self._keys = np.asarray(_key_data(key, log.steps, count))
-        self._act, self._value = compiled_student(student, count)
+        noise, self._act, self._value = compiled_student(student, count, batch)
+        # All at once and ahead of time: a step should have nothing to do but to act.
+        self._noise = np.asarray(noise(jax.random.split(key, log.steps)))
         self._memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), student.initial_carry(batch))
         self._first, self._nobody = np.ones(self._size, bool), np.zeros(self._size, bool)
 
     def act(self, t: int) -> None:
         """Choose actions, and send them."""
-        self._memory, chosen = self._act(self._students, self._keys[t], self._memory, self._obs, self._first)
+        self._memory, chosen = self._act(self._students, self._noise[t], self._memory, self._obs, self._first)
         action = np.asarray(chosen.action)
         self._fleet.send(action.reshape(-1, *action.shape[2:]), part=self._part)
         # While the simulators work.
@@ -141,23 +142,18 @@ class _Half:
         self._log.write(t, self._part, **values)
 
 
-@partial(jax.jit, static_argnums=(1, 2))
-def _key_data(key: PRNGKeyArray, steps: int, count: int) -> Array:
-    """Keys of every step and student. All at once and ahead of time: a step should have nothing to do but to act."""
-    return jax.random.key_data(jax.random.split(key, (steps, count)))
-
-
 @lru_cache(maxsize=64)
-def compiled_student(student: Student, count: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """How so many students act, and what they expect: ``act(students, keys, memory, obs, first)``, with the data of a
-    key for each student, gives memory and decision, ``value(students, memory, obs, first)`` the values.
+def compiled_student(student: Student, count: int, batch: int) -> tuple[Callable[..., Any], ...]:
+    """How so many students play so many levels each: ``noise(keys)`` is what is random at steps with these keys,
+    ``act(students, noise, memory, obs, first)`` gives memory and decision, ``value(students, memory, obs, first)`` what
+    they expect.
     """
-    act = over_students(student.act, count)
 
-    def step(students: Any, keys: Any, memory: Any, obs: Any, first: Any) -> Any:
-        return act(students, jax.random.wrap_key_data(keys), memory, obs, first)
+    def noise(key: PRNGKeyArray) -> Array:
+        return jax.vmap(lambda key: student.noise(key, batch))(jax.random.split(key, count))
 
-    return jax.jit(step), jax.jit(over_students(student.value, count))
+    act, value = over_students(student.act, count), over_students(student.value, count)
+    return jax.jit(jax.vmap(noise)), jax.jit(act), jax.jit(value)
 
 
 def play_episodes(

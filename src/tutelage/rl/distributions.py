@@ -9,13 +9,17 @@ from typing import Any, Literal, Protocol
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import betaln, digamma
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from ..types import ActionSpace, Discrete
 
 
 class Distribution(Protocol):
-    """Actions from parameters ``[*b, outputs + constants]``."""
+    """Actions from parameters ``[*b, outputs + constants]``.
+
+    Drawing one is two functions: what is random about it does not depend on the parameters, so that it can be drawn for
+    all steps of a rollout at once, ahead of them.
+    """
 
     @property
     def outputs(self) -> int:
@@ -27,7 +31,13 @@ class Distribution(Protocol):
         """How many come after these that are learned, but the same whatever is seen."""
         ...
 
-    def sample(self, key: PRNGKeyArray, parameters: Array) -> Any: ...
+    def noise(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Array:
+        """What is random about actions ``[*shape]``: an array with these leading axes."""
+        ...
+
+    def choose(self, noise: Array, parameters: Array) -> Any:
+        """The actions that follow from it."""
+        ...
 
     def mode(self, parameters: Array) -> Any: ...
 
@@ -54,8 +64,11 @@ class Categorical:
     def outputs(self) -> int:
         return self.n
 
-    def sample(self, key: PRNGKeyArray, parameters: Float[Array, "*b n"]) -> Int[Array, "*b"]:
-        return jax.random.categorical(key, parameters).astype(jnp.int32)
+    def noise(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*b n"]:
+        return jax.random.gumbel(key, (*shape, self.n))
+
+    def choose(self, noise: Float[Array, "*b n"], parameters: Float[Array, "*b n"]) -> Int[Array, "*b"]:
+        return jnp.argmax(noise + parameters, axis=-1).astype(jnp.int32)
 
     def mode(self, parameters: Float[Array, "*b n"]) -> Int[Array, "*b"]:
         return jnp.argmax(parameters, axis=-1).astype(jnp.int32)
@@ -90,9 +103,12 @@ class Gaussian:
     def constants(self) -> int:
         return self.n
 
-    def sample(self, key: PRNGKeyArray, parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
+    def noise(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*b n"]:
+        return jax.random.normal(key, (*shape, self.n))
+
+    def choose(self, noise: Float[Array, "*b n"], parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
         mean, log_deviation = jnp.split(parameters, 2, axis=-1)
-        return mean + jnp.exp(log_deviation) * jax.random.normal(key, mean.shape)
+        return mean + jnp.exp(log_deviation) * noise
 
     def mode(self, parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
         return jnp.split(parameters, 2, axis=-1)[0]
@@ -121,10 +137,15 @@ class Beta:
     def outputs(self) -> int:
         return 2 * self.n
 
-    def sample(self, key: PRNGKeyArray, parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
-        a, b = self._shapes(parameters)
+    def noise(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> UInt32[Array, "*b k"]:
+        # How often a draw is rejected depends on the parameters: what can be drawn ahead are keys.
+        return jax.random.key_data(jax.random.split(key, shape))
+
+    def choose(self, noise: UInt32[Array, "*b k"], parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
+        draw = jnp.vectorize(jax.random.beta, signature="(),(n),(n)->(n)")
         # A number of exactly 0 or 1 would have a logarithm of minus infinity.
-        return 2 * jnp.clip(jax.random.beta(key, a, b), 1e-6, 1 - 1e-6) - 1
+        share = jnp.clip(draw(jax.random.wrap_key_data(noise), *self._shapes(parameters)), 1e-6, 1 - 1e-6)
+        return 2 * share - 1
 
     def mode(self, parameters: Float[Array, "*b 2n"]) -> Float[Array, "*b n"]:
         a, b = self._shapes(parameters)

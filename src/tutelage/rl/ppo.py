@@ -63,12 +63,16 @@ class Student:
     def initial_carry(self, batch: int) -> Carry:
         return self.network.initial_carry(batch)
 
+    def noise(self, key: PRNGKeyArray, batch: int) -> Array:
+        """What is random about the actions of one step, ``[B, ...]``."""
+        return self.actions.noise(key, (batch,))
+
     def act(
-        self, state: StudentState, key: PRNGKeyArray, carry: Carry, obs: Observation, first: Bool[Array, " B"]
+        self, state: StudentState, noise: Array, carry: Carry, obs: Observation, first: Bool[Array, " B"]
     ) -> tuple[Carry, Decision]:
         """Choose an action for each of ``B`` levels."""
         carry, policy, value = self._forward(state, carry, obs, first)
-        action = self.actions.sample(key, policy)
+        action = self.actions.choose(noise, policy)
         return carry, Decision(action, self.actions.log_prob(policy, action), policy, value)
 
     def value(
