@@ -149,6 +149,18 @@ def equations(jaxpr: Any, inside: tuple[Any, ...] = ()) -> Any:
                 yield from equations(inner, (*inside, equation))
 
 
+def test_students_are_drawn_one_after_the_other(trainer):
+    """Batches of decompositions wait for each other forever on a machine of two cores: PAIRED never started there."""
+    several, key = replace(trainer, students=2), jax.random.key(0)
+    decompositions = [
+        equation.invars[0].aval.shape
+        for equation, _ in equations(jax.make_jaxpr(several._first)(key, key).jaxpr)
+        if equation.primitive.name in ("geqrf", "householder_product", "qr")
+    ]
+    assert decompositions
+    assert all(len(shape) == 2 for shape in decompositions)
+
+
 @dataclass(frozen=True)
 class Marked:
     """A student whose update can be recognised in a program by its name."""

@@ -85,9 +85,11 @@ class Trainer:
         k_students, k_curriculum, k_run, _ = jax.random.split(key, 4)
         level = jax.eval_shape(self.space.sample, k_run)
         obs = observation_spec(self.env, level)
-        init = jax.vmap(lambda key: self.student.init(key, obs))
+        # One after the other and not under a vmap: orthogonal weights are a decomposition, and JAX spreads a batch of
+        # those over the threads of the CPU. Several such batches at once can wait for each other forever.
+        students = jax.lax.map(lambda key: self.student.init(key, obs), jax.random.split(k_students, self.students))
         state = TrainState(
-            students=init(jax.random.split(k_students, self.students)),
+            students=students,
             curriculum=self.curriculum.init(k_curriculum),
             key=k_run,
             coins=jax.random.split(coins, 4)[3],  # the fourth: independent of the others, also of the same seed
