@@ -81,7 +81,10 @@ class Scripted:
     def initial_carry(self, batch: int) -> Any:
         return jnp.full(batch, -1)
 
-    def act(self, state: Any, key: Any, memory: Any, obs: Any, first: Any) -> tuple[Any, Decision]:
+    def noise(self, key: Any, batch: int) -> Any:
+        return jnp.zeros(batch)
+
+    def act(self, state: Any, noise: Any, memory: Any, obs: Any, first: Any) -> tuple[Any, Decision]:
         memory = jnp.where(first, 0, memory + 1)
         action = state[jnp.minimum(memory, len(state) - 1)]
         zero = jnp.zeros(action.shape)
