@@ -64,6 +64,7 @@ class JaxCollector:
         step = jax.vmap(jax.vmap(self.env.step))
         act = over_students(self.student.act, count)
         value = over_students(self.student.value, count)
+        noise_of = over_students(lambda key: self.student.noise(key, batch), count)
 
         def value_after(students: StudentState, cut: Array, memory: Any, obs: Any) -> Array:
             # Behind a conditional it costs a forward pass only at the steps where some episode was cut off.
@@ -73,10 +74,9 @@ class JaxCollector:
                 lambda: jnp.zeros(cut.shape),
             )
 
-        def dice(key: PRNGKeyArray) -> tuple[Array, PRNGKeyArray, PRNGKeyArray]:
+        def throw(key: PRNGKeyArray) -> tuple[Array, PRNGKeyArray, PRNGKeyArray]:
             k_act, k_step, k_reset = jax.random.split(key, 3)
-            noise = jax.vmap(lambda key: self.student.noise(key, batch))(jax.random.split(k_act, count))
-            return noise, k_step, k_reset
+            return noise_of(jax.random.split(k_act, count)), k_step, k_reset
 
         def play(carry: tuple[Any, ...], dice: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             state, obs, memory, first = carry
@@ -97,8 +97,8 @@ class JaxCollector:
         memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), self.student.initial_carry(batch))
         carry = (state, obs, memory, jnp.ones(size, bool))
         # For all steps at once: in the loop, a few numbers at a time, it would be a twentieth of the time.
-        all_dice = jax.vmap(dice)(jax.random.split(k_play, self.steps))
-        (_, obs, memory, first), out = jax.lax.scan(play, carry, all_dice)
+        dice = jax.vmap(throw)(jax.random.split(k_play, self.steps))
+        (_, obs, memory, first), out = jax.lax.scan(play, carry, dice)
         last_value = value(students, memory, obs, first)
 
         obs, decision, reward, terminated, truncated, first, cut, cut_value = jax.tree.map(

@@ -35,7 +35,7 @@ def test_samples_follow_the_probabilities(three):
     drawn = sample(three, jax.random.key(0), jnp.broadcast_to(LOGITS[0], (20_000, 3)))
     assert drawn.dtype == jnp.int32
     np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 20_000, P[0], atol=0.015)
-    np.testing.assert_array_equal(drawn[:5], jax.random.categorical(jax.random.key(0), LOGITS[0], shape=(20_000,))[:5])
+    np.testing.assert_array_equal(drawn, jax.random.categorical(jax.random.key(0), LOGITS[0], shape=(20_000,)))
 
 
 def test_a_masked_action_is_never_taken_and_adds_nothing(three):

@@ -148,9 +148,10 @@ def compiled_student(student: Student, count: int, batch: int) -> tuple[Callable
     ``act(students, noise, memory, obs, first)`` gives memory and decision, ``value(students, memory, obs, first)`` what
     they expect.
     """
+    noise_of = over_students(lambda key: student.noise(key, batch), count)
 
     def noise(key: PRNGKeyArray) -> Array:
-        return jax.vmap(lambda key: student.noise(key, batch))(jax.random.split(key, count))
+        return noise_of(jax.random.split(key, count))
 
     act, value = over_students(student.act, count), over_students(student.value, count)
     return jax.jit(jax.vmap(noise)), jax.jit(act), jax.jit(value)
