@@ -1,13 +1,14 @@
 """Measure speed beside minimax-lib, jaxued and plain flax: the same maze, batch, network and buffer, on this machine.
 
 First one PPO update beside a plain flax one (`update.py`), the maze alone (`environment.py`), and the level buffer
-beside jaxued's level sampler (`buffer.py`). Then training steps beside minimax-lib: the two libraries take turns, each
-in a process of its own (ours, minimax, ours, minimax, ...), so that whatever else the machine does hits both.
-Compiling, filling the level buffer and two updates of warm-up come before the clock starts.
+beside jaxued's level sampler (`buffer.py`). Then training steps beside minimax-lib, each library in a process of its
+own. Compiling, filling the level buffer and two updates of warm-up come first; then they take short turns, one while
+the others wait (`turns.py`), so that whatever else the machine does hits all of them.
 
 Whether a batch is learned from is a coin toss in these methods, and a batch that is costs several times one that is
-not, so the plain rate of a short run depends on its luck. Every iteration is timed by itself, and a least-squares split
-of the time gives the seconds of a rollout and of an update, and from them the rate at the expected share of updates.
+not, so the plain rate of a short turn depends on its luck. A least-squares split of all timed pieces gives the seconds
+of a rollout and of an update, and from them the rate at the expected share of updates. A turn's own rate is that, times
+how long its work should have taken by the same split over how long it took.
 
 Ours is measured twice: with the default, one device, and with the CPU cut into as many devices as there are cores
 (`--devices`, which a user has to ask for). Either way both libraries, and plain flax, have all cores: on one device
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from turns import READY
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
@@ -40,7 +42,8 @@ PEER_METHODS = ("robust_plr", "accel")
 DEVICES = max(n for n in range(1, LEVELS + 1) if LEVELS % n == 0 and n <= (os.cpu_count() or 1))
 OURS = {f"ours, {n} device{'s' * (n > 1)}": n for n in dict.fromkeys((1, DEVICES))}
 
-Iteration = dict[str, float]
+Piece = dict[str, float]
+"""Of work: environment steps, PPO updates and the seconds they took."""
 
 
 def peer_python(name: str) -> Path:
@@ -60,12 +63,16 @@ def peer_python(name: str) -> Path:
     return python
 
 
-def measure(python: Path | str, script: Path, *arguments: str) -> Any:
-    """Run one measurement in a process of its own; its last line of output is JSON."""
+def environment() -> dict[str, str]:
+    """For a process that is measured: no settings of whoever started us."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAX_COMPILATION_CACHE_DIR")}
-    done = subprocess.run(
-        [python, script, *arguments], env=env | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE, text=True
-    )
+    return env | {"JAX_PLATFORMS": "cpu"}
+
+
+def measure(script: Path, *arguments: str) -> Any:
+    """Run one measurement in a process of its own; its last line of output is JSON."""
+    command = [sys.executable, script, *arguments]
+    done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(
             f"{script.name} {' '.join(arguments)} failed (exit status {done.returncode}); its message is above."
@@ -73,18 +80,63 @@ def measure(python: Path | str, script: Path, *arguments: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def summarise(method: str, iterations: list[Iteration]) -> dict[str, float]:
+class Side:
+    """One side of a comparison: a process that is warm, and works only when it is its turn."""
+
+    def __init__(self, python: Path | str, script: Path, *arguments: str) -> None:
+        self.name = f"{script.name} {' '.join(arguments)}"
+        self.process = subprocess.Popen(
+            [python, script, *arguments],
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._read(READY)
+
+    def turn(self, seconds: float) -> list[Piece]:
+        assert self.process.stdin
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        return json.loads(self._read("["))
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def _read(self, beginning: str) -> str:
+        """The next line that begins so; libraries print what they like in between."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            if line.startswith(beginning):
+                return line
+        raise SystemExit(f"{self.name} failed (exit status {self.process.wait()}); its message is above.")
+
+
+def work(pieces: list[Piece]) -> np.ndarray:
+    """Rollouts and updates of every piece."""
+    return np.array([[piece["steps"] / STEPS_PER_ROLLOUT, piece["updates"]] for piece in pieces])
+
+
+def seconds(pieces: list[Piece]) -> np.ndarray:
+    return np.array([piece["seconds"] for piece in pieces])
+
+
+def summarise(method: str, turns: list[list[Piece]]) -> dict[str, Any]:
     """The plain rate, seconds of a rollout and of an update, and the rate at the expected share of updates."""
-    rollouts = np.array([[i["steps"] / STEPS_PER_ROLLOUT, i["updates"]] for i in iterations])
-    seconds = np.array([i["seconds"] for i in iterations])
-    playing, learning = np.linalg.lstsq(rollouts, seconds, rcond=None)[0].tolist()
+    pieces = [piece for turn in turns for piece in turn]
+    done, taken = work(pieces), seconds(pieces)
+    # Where every rollout is learned from, the two cannot be told apart, nor need be.
+    split, *_ = np.linalg.lstsq(done, taken, rcond=None)
+    expected = STEPS_PER_ROLLOUT / (split @ (1, UPDATES_PER_ROLLOUT[method]))
     return {
-        "plain": float(rollouts[:, 0].sum() * STEPS_PER_ROLLOUT / seconds.sum()),
-        "share": float(rollouts[:, 1].sum() / rollouts[:, 0].sum()),
-        "rollouts": float(rollouts[:, 0].sum()),
-        "playing": playing,
-        "learning": learning,
-        "expected": STEPS_PER_ROLLOUT / (playing + learning * UPDATES_PER_ROLLOUT[method]),
+        "plain": float(done[:, 0].sum() * STEPS_PER_ROLLOUT / taken.sum()),
+        "share": float(done[:, 1].sum() / done[:, 0].sum()),
+        "rollouts": float(done[:, 0].sum()),
+        "playing": float(split[0]),
+        "learning": float(split[1]),
+        "expected": float(expected),
+        "turns": [float(expected * (work(turn) @ split).sum() / seconds(turn).sum()) for turn in turns],
     }
 
 
@@ -111,8 +163,8 @@ def machine(peers: dict[str, Path]) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--methods", nargs="+", default=list(UPDATES_PER_ROLLOUT), choices=list(UPDATES_PER_ROLLOUT))
-    parser.add_argument("--seconds", type=float, default=30, help="timed seconds of each turn")
-    parser.add_argument("--rounds", type=int, default=2, help="turns that each library gets")
+    parser.add_argument("--seconds", type=float, default=10, help="seconds of a turn, at least")
+    parser.add_argument("--rounds", type=int, default=6, help="turns that each side gets")
     parser.add_argument("--training-only", action="store_true", help="leave out update, maze and buffer")
     options = parser.parse_args()
 
@@ -122,39 +174,46 @@ def main() -> None:
     if not options.training_only:
         print("one update, ours and a plain flax one in turns ...", flush=True)
         results["update"] = {
-            side: measure(sys.executable, HERE / "update.py", str(2 * options.seconds), "--devices", str(devices))
+            side: measure(HERE / "update.py", str(options.seconds * options.rounds), "--devices", str(devices))
             for side, devices in OURS.items()
         }
         print("the maze alone ...", flush=True)
-        results["environment"] = measure(sys.executable, HERE / "environment.py")
+        results["environment"] = measure(HERE / "environment.py")
         print("the level buffer, ours and jaxued's in turns ...", flush=True)
-        results["buffer"] = measure(sys.executable, HERE / "buffer.py", "--peer", str(peers["jaxued"]))
-    sides: dict[str, tuple[Path, Path, list[str]]] = {
-        side: (Path(sys.executable), HERE / "ours.py", ["--devices", str(devices)]) for side, devices in OURS.items()
+        results["buffer"] = measure(HERE / "buffer.py", "--peer", str(peers["jaxued"]))
+    commands: dict[str, tuple[Path | str, Path, list[str]]] = {
+        side: (sys.executable, HERE / "ours.py", ["--devices", str(devices)]) for side, devices in OURS.items()
     }
-    sides["minimax-lib"] = (peers["minimax-lib"], HERE / "peers" / "minimax.py", [])
-    measured: dict[str, dict[str, list[list[Iteration]]]] = {}
+    commands["minimax-lib"] = (peers["minimax-lib"], HERE / "peers" / "minimax.py", [])
+    measured: dict[str, dict[str, list[list[Piece]]]] = {}
     for method in options.methods:
-        playing = [side for side in sides if side in OURS or method in PEER_METHODS]
-        measured[method] = {side: [] for side in playing}
-        for turn in range(options.rounds):
-            for side in playing:
-                python, script, more = sides[side]
-                print(f"{method}: {side}, turn {turn + 1} of {options.rounds} ...", flush=True)
-                measured[method][side].append(measure(python, script, method, str(options.seconds), *more))
+        measured[method] = {side: [] for side in commands if side in OURS or method in PEER_METHODS}
+        sides: dict[str, Side] = {}
+        try:
+            for name in measured[method]:
+                print(f"{method}: {name}, warming up ...", flush=True)
+                python, script, more = commands[name]
+                sides[name] = Side(python, script, method, *more)
+            for turn in range(options.rounds):
+                print(f"{method}: turn {turn + 1} of {options.rounds} ...", flush=True)
+                for name, side in sides.items():
+                    measured[method][name].append(side.turn(options.seconds))
+        finally:
+            for side in sides.values():
+                side.end()
     facts["load average after"] = " ".join(f"{load:.2f}" for load in os.getloadavg())
 
     summaries = {
-        m: {side: summarise(m, [i for turn in turns for i in turn]) for side, turns in measured[m].items()}
-        for m in measured
+        method: {side: summarise(method, turns) for side, turns in by_side.items()}
+        for method, by_side in measured.items()
     }
-    results |= {"summary": summaries, "iterations": measured}
+    results |= {"summary": summaries, "pieces": measured}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
 
     print("\n" + "\n".join(f"{name}: {value}" for name, value in facts.items()) + "\n")
     for side, both in results.get("update", {}).items():
-        ratios = [flax / ours for flax, ours in zip(both["flax"], both["tutelage"], strict=True)]
-        print(f"update, {side}: {spread(both['tutelage'])} s, flax {spread(both['flax'])} s, ratio {spread(ratios)}")
+        pairs = [flax / ours for flax, ours in zip(both["flax"], both["tutelage"], strict=True)]
+        print(f"update, {side}: {spread(both['tutelage'])} s, flax {spread(both['flax'])} s, ratio {spread(pairs)}")
     for entry in results.get("environment", []):
         name = f"{entry['size']}x{entry['size']} maze, {entry['levels']} levels"
         print(f"{name}: {entry['steps_per_second']:,.0f} steps/s with random actions")
@@ -172,14 +231,11 @@ def main() -> None:
             print(f"{method:<12}{side:<18}{counted}{s['playing']:>13.3f}{s['learning']:>13.3f}{s['expected']:>13,.0f}")
         if "minimax-lib" not in by_side:
             continue
-        theirs = by_side["minimax-lib"]["expected"]
+        theirs = by_side["minimax-lib"]
         for side in OURS:
-            turns = [
-                summarise(method, ours)["expected"] / summarise(method, peer)["expected"]
-                for ours, peer in zip(measured[method][side], measured[method]["minimax-lib"], strict=True)
-            ]
-            each = f"by turn {', '.join(f'{ratio:.2f}' for ratio in turns)}"
-            print(f"{method:<12}{side}: {by_side[side]['expected'] / theirs:.2f} x minimax-lib at expected ({each})")
+            ours = by_side[side]
+            each = spread([a / b for a, b in zip(ours["turns"], theirs["turns"], strict=True)])
+            print(f"{method:<12}{side}: {ours['expected'] / theirs['expected']:.2f} x minimax-lib; by turn {each}")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,20 @@
-"""Time minimax-lib on its own published maze settings; print one JSON line of iterations.
+"""Time minimax-lib on its own published maze settings, a turn whenever it is told to; see `turns.py`.
 
 Runs in an environment of its own (`minimax-requirements.txt`), which `benchmarks/run.py` creates.
-usage: python minimax.py {robust_plr,accel} SECONDS
+usage: python minimax.py {robust_plr,accel}
 """
 
-import json
 import sys
-import time
 from pathlib import Path
 
 # This file shares its name with the package it times: keep its own folder out of the search path.
 HERE = Path(__file__).resolve().parent
-sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]
+sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE] + [str(HERE.parent)]
 
 import jax  # noqa: E402
 from minimax.arguments import parser  # noqa: E402
 from minimax.runners import ExperimentRunner  # noqa: E402
+from turns import take_turns  # noqa: E402
 
 WARM_UPDATES = 2
 
@@ -79,7 +78,7 @@ def make_runner(method: str) -> ExperimentRunner:
 
 
 def main() -> None:
-    method, seconds = sys.argv[1], float(sys.argv[2])
+    method = sys.argv[1]
     xp = make_runner(method)
     rollout = xp.runner.step_batch_size * xp.runner.n_rollout_steps
     state = xp.runner.reset(jax.random.PRNGKey(1))
@@ -96,12 +95,7 @@ def main() -> None:
 
     while updates < WARM_UPDATES:
         step()
-    iterations = []
-    end = time.perf_counter() + seconds
-    while (start := time.perf_counter()) < end:
-        steps, learned = step()
-        iterations.append({"steps": steps, "seconds": time.perf_counter() - start, "updates": learned})
-    print(json.dumps(iterations))
+    take_turns(step)
 
 
 if __name__ == "__main__":

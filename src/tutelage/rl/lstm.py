@@ -124,8 +124,9 @@ def _backward(saved: _Saved, gradient: tuple[Memory, Array]) -> Any:
         memory, d_gates = jax.lax.scan(back, memory, at_block, reverse=True)
         d_gates = d_gates.reshape(block * batch, -1)
         d_x = (d_gates @ into).reshape(block, batch, inputs)
-        seen = at_block[2].seen.reshape(block * batch, -1)
-        return (memory, d_kernel + seen.T @ d_gates, d_bias + d_gates.sum(axis=0)), d_x
+        # The barrier lets it be turned before the product, which XLA's CPU backend else computes in a slower way.
+        seen = jax.lax.optimization_barrier(at_block[2].seen.reshape(block * batch, -1).T)
+        return (memory, d_kernel + seen @ d_gates, d_bias + d_gates.sum(axis=0)), d_x
 
     blocks = jax.tree.map(lambda a: a.reshape(steps // block, block, *a.shape[1:]), (d_outputs, first, kept))
     start = (memory, jnp.zeros_like(kernel), jnp.zeros(kernel.shape[1]))
