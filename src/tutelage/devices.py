@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -53,7 +54,9 @@ class Devices:
         """
 
         def averaged(*args: Any) -> Any:
-            return jax.lax.pmean(function(*args), _AXIS)
+            # As one array: devices of a CPU meet for every array by itself, which took 3% of an update in minibatches.
+            flat, unravel = ravel_pytree(function(*args))
+            return unravel(jax.lax.pmean(flat, _AXIS))
 
         return function if self.mesh is None else self._apart(averaged, _WHOLE)
 
