@@ -33,10 +33,10 @@ CHANGES = {
 def warm(method: str, devices: int) -> Callable[[], tuple[int, int]]:
     """A function that trains for as long as `tutelage train` does at a time, ten iterations.
 
-    It returns (environment steps, PPO updates). Every step that is played counts, learned from or not; an update is five
-    epochs. As for the peer: 13x13 maze, 60 walls, 32 levels x 256 steps, LSTM-256, five epochs, one minibatch, a buffer
-    of 4,000 that is full by now, replay probability 0.5 (0.8 and 20 edits for ACCEL), MaxMC, and two updates of warm-up.
-    Unlike for the peer, the metrics of every level are computed: they are part of every run.
+    It returns (environment steps, PPO updates). Every step that is played counts, learned from or not; an update is
+    five epochs. As for the peer: 13x13 maze, 60 walls, 32 levels x 256 steps, LSTM-256, five epochs, one minibatch, a
+    buffer of 4,000 that is full by now, replay probability 0.5 (0.8 and 20 edits for ACCEL), MaxMC, and two updates of
+    warm-up. Unlike for the peer, the metrics of every level are computed: they are part of every run.
     """
     start(ALONE, devices)
     changes = CHANGES.get(method, {}) | {"train.devices": str(devices)}

@@ -10,9 +10,9 @@ not, so the plain rate of a short turn depends on its luck. A least-squares spli
 of a rollout and of an update, and from them the rate at the expected share of updates. A turn's own rate is that, times
 how long its work should have taken by the same split over how long it took.
 
-Ours is measured twice: with the default, one device, and with the CPU cut into as many devices as there are cores
-(`--devices`, which a user has to ask for). Either way both libraries, and plain flax, have all cores: on one device
-they are threads within an operation.
+Ours is measured twice: with the CPU cut into as many devices as there are cores, which is what `tutelage train` does
+by itself, and on one device. Either way both libraries, and plain flax, have all cores: on one device they are threads
+within an operation.
 """
 
 import argparse

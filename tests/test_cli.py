@@ -379,15 +379,59 @@ def test_a_reader_that_has_gone_is_no_error(run: str) -> None:
         assert (process.wait(), process.stderr.read()) == (0, b"")
 
 
-@pytest.mark.parametrize(
-    ("there", "levels", "minibatches", "used"), [(6, 32, 1, 4), (8, 32, 8, 4), (3, 32, 1, 2), (1, 32, 1, 1)]
-)
-def test_automatic_devices_are_as_many_as_can_share_the_batch(monkeypatch, there, levels, minibatches, used):
-    monkeypatch.setattr(cli, "_use_jax", lambda *_: None)
-    monkeypatch.setattr(jax, "device_count", lambda: there)
+def batches_of(levels: int, minibatches: int = 1):
     changes = {"train.levels": str(levels), "ppo.minibatches": str(minibatches)}
-    settings = tutelage.override(tutelage.preset("maze", "accel"), changes)
+    return tutelage.override(tutelage.preset("maze", "accel"), changes)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A function that pretends so many devices of a kind."""
+
+    def pretend(number: int, kind: str = "cpu") -> None:
+        monkeypatch.setattr(cli, "_use_jax", lambda *_: None)
+        monkeypatch.setattr(jax, "device_count", lambda: number)
+        monkeypatch.setattr(jax, "default_backend", lambda: kind)
+
+    return pretend
+
+
+@pytest.mark.parametrize(
+    ("there", "levels", "minibatches", "used"),
+    [(6, 32, 1, 4), (8, 64, 16, 4), (3, 32, 1, 2), (1, 32, 1, 1), (16, 32, 1, 4), (2, 8, 1, 1)],
+)
+def test_automatic_devices_are_as_many_as_can_share_the_batch(machine, there, levels, minibatches, used):
+    machine(there)
+    settings = batches_of(levels, minibatches)
     assert cli._on_all_devices(settings, ALONE).train.devices == used
-    before = tutelage.override(settings, {"train.devices": "16"} if minibatches == 1 else {})  # a run to be resumed
+    before = tutelage.override(settings, {"train.devices": str(levels)} if minibatches == 1 else {})  # to be resumed
     assert cli._on_all_devices(before, ALONE).train.devices == used
     assert cli._on_all_devices(tutelage.preset("walker", "dr"), ALONE).train.devices == 1
+
+
+def test_accelerators_are_used_when_asked_for_and_cores_by_default(machine):
+    machine(16, "gpu")
+    assert cli._on_all_devices(batches_of(32), ALONE).train.devices == 16
+    assert cli._on_cores(batches_of(32)).train.devices == 1
+    machine(2)
+    assert cli._on_cores(batches_of(32)).train.devices == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "used"),
+    [
+        ([], 4),
+        (["--devices", "2"], 2),
+        (["--devices", "auto"], 4),
+        (["--train.devices", "2"], 2),
+        (["--seeds", "2"], 1),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_new_run_has_the_devices_that_were_asked_for(machine, monkeypatch, tmp_path, more, used):
+    machine(4)
+    started = []
+    monkeypatch.setattr(session, "train_seeds", lambda settings, *_: started.append(settings) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["train", "maze", "accel", "--run", str(tmp_path / "run"), "--quiet", *more])
+    assert started[0].train.devices == used

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .runs.session import Progress, Run
 
 AUTO = "auto"
+FEWEST = 8
+"""Levels of a batch that a CPU's device should have at least, when nobody says how many devices there are to be."""
 
 COMMANDS = {
     "train": "start a new run",
@@ -116,7 +118,7 @@ def _train(arguments: list[str]) -> int:
         "--run",
         help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",
     )
-    _add_devices(parser, "1")
+    _add_devices(parser, f"1 accelerator, or {AUTO} on a CPU")
     _add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
@@ -141,10 +143,11 @@ def _train(arguments: list[str]) -> int:
     settings = config.override(settings, changes)
     if options.seeds < 1:
         raise UserError(f"--seeds is {options.seeds}; give at least 1.")
+    said = options.devices or options.config or options.processes > 1 or "train.devices" in changes
     first, last = settings.train.seed, settings.train.seed + options.seeds - 1
     which = f"s{first}" if first == last else f"s{first}-{last}"
     path = options.run or f"runs/{label(settings.environment)}-{settings.method}-{which}"
-    settings = _with_devices(settings, options)
+    settings = _with_devices(settings, options) if said or options.seeds > 1 else _on_cores(settings)
     from .runs import session
 
     def start(progress: Progress) -> list[Run]:
@@ -167,6 +170,14 @@ def _with_devices(settings: Settings, options: argparse.Namespace) -> Settings:
     return settings
 
 
+def _on_cores(settings: Settings) -> Settings:
+    """For who says nothing of devices: one, but a CPU is used as a whole."""
+    import jax
+
+    everything = _on_all_devices(settings, ALONE)
+    return everything if jax.default_backend() == "cpu" else settings
+
+
 def _on_all_devices(settings: Settings, group: Group) -> Settings:
     """The settings with as many devices as there are and the batch can be shared by. A CPU has one for each core."""
     from .machine import cores
@@ -179,7 +190,8 @@ def _on_all_devices(settings: Settings, group: Group) -> Settings:
 
     if isinstance(build_room(settings).env, HostEnvironment):
         return settings  # its simulators use the cores
-    for number in range(jax.device_count(), 1, -1):
+    fewest = FEWEST if jax.default_backend() == "cpu" else 1
+    for number in range(min(jax.device_count(), settings.train.levels // fewest), 1, -1):
         with suppress(UserError):  # the batch cannot be shared by so many
             return config.override(settings, {"train.devices": str(number)})
     return config.override(settings, {"train.devices": "1"})
