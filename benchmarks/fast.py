@@ -34,7 +34,7 @@ def begin(run: Path, settings: list[str], core: str = "") -> subprocess.Popen[by
 
 def train(runs: Path, cores: list[str], all_cores: bool) -> None:
     if all_cores:
-        more = ["--devices", "auto", "--seed", "1", "--steps", "500M"]
+        more = ["--seed", "1", "--steps", "500M"]
         processes = [begin(runs / "fast-accel-all", ["accel", *WATCHED, *more])]
     else:
         methods = zip(("accel", "dr"), cores, strict=True)

@@ -2,6 +2,8 @@
 
 usage: python startup.py [--method accel] [--devices N] [--preset NAME]
 
+By default on as many devices as there are cores, as the command line does.
+
 Twice, each in a process of its own: with no compiled programs kept from before (cold), and with those of the first
 (warm). Prints one JSON line for each, in seconds since the process began:
 
@@ -22,6 +24,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tutelage.machine import cores
 
 
 class Enough(Exception):
@@ -77,7 +81,7 @@ def child(began: float, method: str, devices: int, preset: str, run: str) -> Non
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--method", default="accel")
-    parser.add_argument("--devices", type=int, default=1)
+    parser.add_argument("--devices", type=int, default=len(cores()))
     parser.add_argument("--preset", default="")
     parser.add_argument("--child", nargs=2, metavar=("BEGAN", "RUN"), help=argparse.SUPPRESS)
     options = parser.parse_args()
