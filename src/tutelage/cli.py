@@ -143,11 +143,11 @@ def _train(arguments: list[str]) -> int:
     settings = config.override(settings, changes)
     if options.seeds < 1:
         raise UserError(f"--seeds is {options.seeds}; give at least 1.")
-    said = options.devices or options.config or options.processes > 1 or "train.devices" in changes
+    said = options.config or "train.devices" in changes or options.seeds > 1
     first, last = settings.train.seed, settings.train.seed + options.seeds - 1
     which = f"s{first}" if first == last else f"s{first}-{last}"
     path = options.run or f"runs/{label(settings.environment)}-{settings.method}-{which}"
-    settings = _with_devices(settings, options) if said or options.seeds > 1 else _on_cores(settings)
+    settings = _with_devices(settings, options, all_cores=not said)
     from .runs import session
 
     def start(progress: Progress) -> list[Run]:
@@ -156,22 +156,28 @@ def _train(arguments: list[str]) -> int:
     return _finish(start, path, options.quiet)
 
 
-def _with_devices(settings: Settings, options: argparse.Namespace) -> Settings:
-    """Start JAX on the devices that were asked for; the settings with their number."""
+def _with_devices(settings: Settings, options: argparse.Namespace, all_cores: bool = False) -> Settings:
+    """Start JAX on the devices that were asked for; the settings with their number.
+
+    With ``all_cores``, a process alone that was not told a number uses a CPU as a whole.
+    """
+    group = _group(options)
     if options.devices == AUTO:
-        return _on_all_devices(settings, _group(options))
+        return _on_all_devices(settings, group)
     if options.devices is not None:
         if not options.devices.isdigit():
             raise UserError(
                 f"--devices is '{options.devices}'; give a whole number, or {AUTO} for as many as there are."
             )
         settings = config.override(settings, {"train.devices": options.devices})
-    _use_jax(_group(options), settings.train.devices)
+    elif all_cores and group == ALONE:
+        return _on_cores(settings)
+    _use_jax(group, settings.train.devices)
     return settings
 
 
 def _on_cores(settings: Settings) -> Settings:
-    """For who says nothing of devices: one, but a CPU is used as a whole."""
+    """One device, but a CPU is used as a whole."""
     import jax
 
     everything = _on_all_devices(settings, ALONE)
