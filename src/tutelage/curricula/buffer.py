@@ -264,10 +264,10 @@ def ordered(state: BufferState) -> BufferState:
 def slots_of(keys: UInt32[Array, "B 2"], hashes: UInt32[Array, "K 2"], size: Int[Array, ""]) -> Int[Array, " B"]:
     """The last of the first ``size`` slots with each key as its hash, -1 where there is none."""
     capacity, number = hashes.shape[0], keys.shape[0]
-    place = jnp.arange(capacity, dtype=jnp.int32)
-    place = jnp.where(place < size, place, -1)
 
     def among_all() -> Int[Array, " B"]:
+        place = jnp.arange(capacity, dtype=jnp.int32)
+        place = jnp.where(place < size, place, -1)
         first, second = jax.lax.optimization_barrier((hashes[:, 0], hashes[:, 1]))
         return jax.lax.map(lambda key: jnp.where((first == key[0]) & (second == key[1]), place, -1).max(), keys)
 
@@ -279,8 +279,8 @@ def slots_of(keys: UInt32[Array, "B 2"], hashes: UInt32[Array, "K 2"], size: Int
     hit = jnp.pad(marked[hashes[:, 0] >> 12], (0, -capacity % _BLOCK)).reshape(blocks, _BLOCK).any(axis=1)
     block = jnp.nonzero(hit, size=most, fill_value=0)[0]
     near = jnp.minimum((block[:, None] * _BLOCK + jnp.arange(_BLOCK)).reshape(-1), capacity - 1)
-    same = (hashes[near][:, None] == keys).all(axis=-1)
-    found = jnp.where(same, place[near][:, None], -1).max(axis=0)
+    same = (hashes[near][:, None] == keys).all(axis=-1) & (near < size)[:, None]
+    found = jnp.where(same, near[:, None], -1).max(axis=0).astype(jnp.int32)
     return rarely(hit.sum() > most, found, among_all)
 
 

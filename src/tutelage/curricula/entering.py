@@ -62,6 +62,20 @@ class Outcome(NamedTuple):
     """Was the level the last newcomer in its slot?"""
 
 
+class Changes(NamedTuple):
+    """What becomes of a buffer when a batch enters: as many rows as the batch has levels, so it is small."""
+
+    slot: Int[Array, " B"]
+    """Those that were played or taken, each once; -1 where there is none."""
+    score: Float[Array, " B"]
+    best: Float[Array, " B"]
+    stamp: Int[Array, " B"]
+    rank: Int[Array, " B"]
+    size: Int[Array, ""]
+    placed: Int[Array, " B"]
+    wrote: Bool[Array, " B"]
+
+
 class Support(Protocol):
     """The replay probability of levels in a full buffer. It never rises when the total staleness does."""
 
@@ -175,8 +189,10 @@ class _Work(NamedTuple):
     enough: Array
 
 
-def enter_among_few(held: Held, arrivals: Arrivals, support: Support) -> tuple[Outcome, Bool[Array, ""]]:
-    """The same for a large buffer. The flag says whether the slots that were picked were enough to be sure."""
+def enter_among_few(held: Held, arrivals: Arrivals, support: Support) -> tuple[Changes, Bool[Array, ""]]:
+    """The changes that the same makes to a large buffer. The flag says whether the slots that were picked were enough
+    to be sure.
+    """
     number, k = arrivals.score.shape[0], held.capacity
     picked, bound, reach = _pick(held, number, support)
 
@@ -249,18 +265,9 @@ def enter_among_few(held: Held, arrivals: Arrivals, support: Support) -> tuple[O
     work, placed = jax.lax.scan(enter, start, jnp.arange(number, dtype=jnp.int32))
 
     entered = jax.tree.map(lambda x: x[-number:], work.rows)
-    to = jnp.where(entered.slot >= 0, entered.slot, k)
-    new = jnp.where(entered.slot >= 0, entered.rank - 1, 2 * k)
-    after = Held(
-        score=held.score.at[to].set(entered.score, mode="drop"),
-        best=held.best.at[to].set(work.best, mode="drop"),
-        stamp=held.stamp.at[to].set(entered.stamp, mode="drop"),
-        order=move(held.order, entered.slot, _places(held, entered.slot), new),
-        size=work.size,
-        clock=held.clock + number,
-    )
     wrote = jnp.zeros(number, bool).at[jnp.where(work.writer >= 0, work.writer, number)].set(True, mode="drop")
-    return Outcome(after, placed, wrote), work.enough
+    rows = (entered.slot, entered.score, work.best, entered.stamp, entered.rank)
+    return Changes(*rows, work.size, placed, wrote), work.enough
 
 
 def _pick(held: Held, number: int, support: Support) -> tuple[_Rows, Float[Array, ""], Int[Array, ""]]:
@@ -307,9 +314,38 @@ def _places(held: Held, slots: Int[Array, " B"]) -> Int[Array, " B"]:
     return jnp.where(slots < 0, 2 * held.capacity, jnp.where(slot < held.size, filled, slot))
 
 
+def _changes(outcome: Outcome) -> Changes:
+    """Those that led to an outcome."""
+    held, placed, wrote = outcome
+    batch = jnp.arange(placed.shape[0])
+    again = ((placed[:, None] == placed[None, :]) & (batch[:, None] < batch[None, :])).any(axis=1)
+    at = jnp.maximum(placed, 0)
+    rows = (held.score[at], held.best[at], held.stamp[at], ranks(held.order)[at])
+    return Changes(jnp.where(again, -1, placed), *rows, held.size, placed, wrote)
+
+
+def _carry_out(held: Held, changes: Changes) -> Outcome:
+    """Write changes into a buffer."""
+    k, number = held.capacity, changes.slot.shape[0]
+    changed = changes.slot >= 0
+    to = jnp.where(changed, changes.slot, k)
+    new = jnp.where(changed, changes.rank - 1, 2 * k)
+    after = Held(
+        score=held.score.at[to].set(changes.score, mode="drop"),
+        best=held.best.at[to].set(changes.best, mode="drop"),
+        stamp=held.stamp.at[to].set(changes.stamp, mode="drop"),
+        order=move(held.order, changes.slot, _places(held, changes.slot), new),
+        size=changes.size,
+        clock=held.clock + number,
+    )
+    return Outcome(after, changes.placed, changes.wrote)
+
+
 def enter(held: Held, arrivals: Arrivals, support: Support, few: bool) -> Outcome:
     """Whichever way is faster; ``few`` says whether looking at few slots is."""
     if not few:
         return enter_plainly(held, arrivals, support)
-    outcome, enough = enter_among_few(held, arrivals, support)
-    return rarely(~enough, outcome, lambda: enter_plainly(held, arrivals, support))
+    changes, enough = enter_among_few(held, arrivals, support)
+    # What may have to be worked out anew are the changes, not the buffer: it need not be copied for that.
+    changes = rarely(~enough, changes, lambda: _changes(enter_plainly(held, arrivals, support)))
+    return _carry_out(held, changes)
