@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt32
 
 from ...errors import require
 from ...types import Metrics
 from .level import MazeLevel, cell_mask
 
-_Shift = Callable[[Array], Array]
+_Cells = tuple[UInt32[Array, " H"], ...]
+"""Some cells of a maze, as bits: a word for each row of the first 32 columns, for each of the next, and so on. The
+leftmost cell is the lowest bit. A batch of mazes so takes a few vector operations a move."""
 
 
 @dataclass(frozen=True)
@@ -171,59 +176,90 @@ def solvable(level: MazeLevel) -> Bool[Array, ""]:
 
 def shortest_path(level: MazeLevel) -> Int[Array, ""]:
     """Moves from cell to cell between start and goal, -1 where there is no way. Turns are not counted."""
-    free, start, goal, sideways = _words(level)
+    free, start, goal = _bits(level)
 
-    def spread(reached: Array) -> Array:
-        left, right = sideways
-        return reached | left(reached) | right(reached) | _shift(reached, 1, 0) | _shift(reached, -1, 0)
+    def spread(pictures: list[_Cells]) -> list[_Cells]:
+        (reached,) = pictures
+        return [_or(reached, _left(reached), _right(reached), _up(reached), _down(reached))]
 
-    return _flood(free, start, goal, spread)
+    return _flood(free, [start], goal, spread)
 
 
 def fewest_actions(level: MazeLevel) -> Int[Array, ""]:
     """Actions of an agent that knows the maze, turns included, -1 where there is no way."""
-    free, start, goal, (left, right) = _words(level)
-    facing = jnp.arange(4) == level.direction
-    start = jnp.where(facing[:, None, None] if start.ndim == 2 else facing[:, None], start, jnp.zeros_like(start))
+    free, start, goal = _bits(level)
+    # One picture for each direction: turning goes from one to the next, walking stays in its own.
+    walks = (_right, _down, _left, _up)
+    facing = [tuple(jnp.where(level.direction == way, word, jnp.uint32(0)) for word in start) for way in range(4)]
 
-    def spread(reached: Array) -> Array:
-        # One picture for each direction: turning goes from one to the next, walking stays in its own.
-        ahead = (right(reached[0]), _shift(reached[1], 1, 0), left(reached[2]), _shift(reached[3], -1, 0))
-        return reached | jnp.roll(reached, 1, axis=0) | jnp.roll(reached, -1, axis=0) | jnp.stack(ahead)
+    def spread(pictures: list[_Cells]) -> list[_Cells]:
+        return [
+            _or(pictures[way], pictures[way - 1], pictures[way - 3], walk(pictures[way]))
+            for way, walk in enumerate(walks)
+        ]
 
-    return _flood(free, start, goal, spread)
-
-
-def _words(level: MazeLevel) -> tuple[Array, Array, Array, tuple[_Shift, _Shift]]:
-    """Free cells, start and goal as bits, and how to shift them to the left and to the right.
-
-    A row is one word where it fits, so a batch of small mazes takes a few vector operations a move; else it is several.
-    """
-    free = ~jnp.asarray(level.walls)
-    masks = (free, cell_mask(free.shape, level.start), cell_mask(free.shape, level.goal))
-    # The leftmost cell is the lowest bit.
-    if free.shape[1] <= 32:
-        free, start, goal = (_pack(mask) for mask in masks)
-        return free, start, goal, (lambda x: x >> 1, lambda x: x << 1)
-    free, start, goal = (_pack_long(mask) for mask in masks)
-    # What leaves a word comes into its neighbour.
-    return free, start, goal, (lambda x: x >> 1 | _shift(x, -1, 1) << 31, lambda x: x << 1 | _shift(x, 1, 1) >> 31)
+    return _flood(free, facing, goal, spread)
 
 
-def _flood(free: Array, start: Array, goal: Array, spread: _Shift) -> Int[Array, ""]:
-    """How often ``start`` has to spread over free cells to reach the goal, -1 if it never does."""
+def _flood(
+    free: _Cells, start: list[_Cells], goal: _Cells, spread: Callable[[list[_Cells]], list[_Cells]]
+) -> Int[Array, ""]:
+    """How often the pictures of ``start`` have to spread over free cells to reach the goal, -1 if they never do."""
 
-    def there(reached: Array) -> Array:
-        return jnp.any((reached & goal).astype(bool))
+    def there(pictures: list[_Cells]) -> Array:
+        return _any(_and(reached, goal) for reached in pictures)
 
-    def flood(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        reached, times, _ = carry
-        further = spread(reached) & free
-        return further, times + 1, jnp.any(further != reached)
+    def flood(carry: tuple[list[_Cells], Array, Array]) -> tuple[list[_Cells], Array, Array]:
+        pictures, times, _ = carry
+        further = [_and(reached, free) for reached in spread(pictures)]
+        return further, times + 1, _any(jax.tree.map(operator.xor, further, pictures))
 
     start_of_all = (start, jnp.int32(0), jnp.bool_(True))
-    reached, times, _ = lax.while_loop(lambda carry: carry[2] & ~there(carry[0]), flood, start_of_all)
-    return jnp.where(there(reached), times, -1)
+    pictures, times, _ = lax.while_loop(lambda carry: carry[2] & ~there(carry[0]), flood, start_of_all)
+    return jnp.where(there(pictures), times, -1)
+
+
+def _bits(level: MazeLevel) -> tuple[_Cells, _Cells, _Cells]:
+    """Free cells, start and goal."""
+    free = ~jnp.asarray(level.walls)
+    return _pack(free), _pack(cell_mask(free.shape, level.start)), _pack(cell_mask(free.shape, level.goal))
+
+
+def _pack(mask: Bool[Array, "H W"]) -> _Cells:
+    parts = [mask[:, x : x + 32].astype(jnp.uint32) for x in range(0, mask.shape[1], 32)]
+    return tuple(
+        jnp.sum(part << jnp.arange(part.shape[1], dtype=jnp.uint32), axis=1, dtype=jnp.uint32) for part in parts
+    )
+
+
+def _any(pictures: Iterable[_Cells]) -> Bool[Array, ""]:
+    """Is there a cell in one of them?"""
+    return jnp.any(functools.reduce(operator.or_, jax.tree.leaves(list(pictures))) != 0)
+
+
+def _or(*pictures: _Cells) -> _Cells:
+    return tuple(functools.reduce(operator.or_, words) for words in zip(*pictures, strict=True))
+
+
+def _and(a: _Cells, b: _Cells) -> _Cells:
+    return tuple(x & y for x, y in zip(a, b, strict=True))
+
+
+def _left(cells: _Cells) -> _Cells:
+    """All cells moved by one; what leaves a word comes into its neighbour."""
+    return (*(word >> 1 | follows << 31 for word, follows in itertools.pairwise(cells)), cells[-1] >> 1)
+
+
+def _right(cells: _Cells) -> _Cells:
+    return (cells[0] << 1, *(follows << 1 | word >> 31 for word, follows in itertools.pairwise(cells)))
+
+
+def _up(cells: _Cells) -> _Cells:
+    return tuple(jnp.concatenate([word[1:], jnp.zeros_like(word[:1])]) for word in cells)
+
+
+def _down(cells: _Cells) -> _Cells:
+    return tuple(jnp.concatenate([jnp.zeros_like(word[:1]), word[:-1]]) for word in cells)
 
 
 def _place(key: PRNGKeyArray, walls: Bool[Array, "H W"]) -> MazeLevel:
@@ -242,20 +278,3 @@ def _index(cell: Int[Array, "2"], width: int) -> Int[Array, ""]:
 
 def _position(index: Int[Array, ""], width: int) -> Int[Array, "2"]:
     return jnp.stack([index % width, index // width]).astype(jnp.int32)
-
-
-def _pack(mask: Bool[Array, "H W"]) -> Int[Array, "H"]:
-    return jnp.sum(mask.astype(jnp.uint32) << jnp.arange(mask.shape[1], dtype=jnp.uint32), axis=1, dtype=jnp.uint32)
-
-
-def _pack_long(mask: Bool[Array, "H W"]) -> Int[Array, "H words"]:
-    height, width = mask.shape
-    words = jnp.pad(mask, ((0, 0), (0, -width % 32))).reshape(-1, 32)
-    return _pack(words).reshape(height, -1)
-
-
-def _shift(array: Array, by: int, axis: int) -> Array:
-    """Move by one along an axis; nothing comes in."""
-    widths = [(max(by, 0), max(-by, 0)) if axis == a else (0, 0) for a in range(array.ndim)]
-    size = array.shape[axis]
-    return lax.slice_in_dim(jnp.pad(array, widths), max(-by, 0), max(-by, 0) + size, axis=axis)
