@@ -2,13 +2,12 @@
 
 usage: python buffer.py [--peer PYTHON] [CAPACITY ...]
 
-PYTHON is an interpreter with `peers/jaxued-requirements.txt`; with it, jaxued's level sampler is timed in the same way.
+PYTHON is an interpreter with `peers/jaxued-requirements.txt`; with it, jaxued's level sampler takes turns with ours.
 """
 
 import argparse
 import json
-import os
-import subprocess
+import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,12 +16,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from turns import Side
 
 from tutelage import LevelBuffer
 from tutelage.curricula import entering
 from tutelage.curricula.buffer import BufferState, Entries, hash_levels, ordered
 
 BATCH, TURNS = 32, 20
+PEER_TURNS = 5
 PEER = Path(__file__).resolve().parent / "peers" / "jaxued_buffer.py"
 
 
@@ -62,23 +63,43 @@ def full(buffer: LevelBuffer, rng: np.random.Generator) -> BufferState:
     return ordered(state)
 
 
-def measure(*capacities: int) -> dict[int, dict[str, float]]:
-    """By capacity the fastest of some turns, in milliseconds: `sample` (slots and levels), `replay` and `new` (entering
-    the levels that were drawn, and as many new ones), and `both`, which is `sample` and the slower of the two.
+Times = dict[str, float]
+"""Milliseconds: `sample` (slots and levels), `replay` and `new` (entering the levels that were drawn, and as many new
+ones), and `both`, which is `sample` and the slower of the two."""
 
-    The capacities take turns, so that a slow second of the machine is nobody's own.
-    """
+
+def fastest(turns: list[Times]) -> Times:
+    """Of some turns, part by part."""
+    return summed({name: min(times[name] for times in turns) for name in turns[0]})
+
+
+def summed(times: Times) -> Times:
+    return times | {"both": times["sample"] + max(times["new"], times.get("replay", 0.0))}
+
+
+def measure(*capacities: int) -> dict[int, Times]:
+    """The fastest of some turns, by capacity. They take turns, so that a slow second of the machine hits them all."""
     turns = {capacity: warm(capacity) for capacity in capacities}
     taken = [{capacity: turn() for capacity, turn in turns.items()} for _ in range(TURNS)]
-    figures = {}
-    for capacity in capacities:
-        fastest = {name: min(times[capacity][name] for times in taken) for name in taken[0][capacity]}
-        fastest["both"] = fastest["sample"] + max(fastest["replay"], fastest["new"])
-        figures[capacity] = {name: round(figure, 2) for name, figure in fastest.items()}
-    return figures
+    return {capacity: fastest([times[capacity] for times in taken]) for capacity in capacities}
 
 
-def warm(capacity: int) -> Callable[[], dict[str, float]]:
+def measure_beside(python: str, capacity: int) -> tuple[Times, Times, list[float]]:
+    """Ours and jaxued's, the fastest of the turns of each, and how many times as long jaxued's took in each of its."""
+    turn, peer = warm(capacity), Side(python, PEER, str(capacity))
+    ours, theirs, ratios = [], [], []
+    try:
+        for number in range(PEER_TURNS):
+            some = [turn() for _ in range(TURNS // PEER_TURNS)]
+            (other,) = peer.turn(number)
+            ours, theirs = [*ours, *some], [*theirs, other]
+            ratios.append(summed(other)["both"] / statistics.median(summed(times)["both"] for times in some))
+    finally:
+        peer.end()
+    return fastest(ours), fastest(theirs), ratios
+
+
+def warm(capacity: int) -> Callable[[], Times]:
     """A function that takes one turn and says how long each part took, with everything compiled.
 
     By rank, with a temperature and a staleness of 0.3. Entering includes looking for equal levels and the best returns.
@@ -102,9 +123,9 @@ def warm(capacity: int) -> Callable[[], dict[str, float]]:
     enter = jax.jit(enter, donate_argnums=0)
     none = jnp.full(BATCH, -1, jnp.int32)
 
-    def turn() -> dict[str, float]:
+    def turn() -> Times:
         nonlocal state
-        times: dict[str, float] = {}
+        times: Times = {}
 
         def timed(name: str, function: Any, *arguments: Any) -> Any:
             began = time.perf_counter()
@@ -137,26 +158,19 @@ def compare(buffer: LevelBuffer, state: BufferState, rng: np.random.Generator) -
     jax.tree.map(np.testing.assert_array_equal, *ways)
 
 
-def measure_peer(python: str, capacity: int) -> dict[str, float]:
-    """The same of jaxued, in a process of its own."""
-    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAX_COMPILATION_CACHE_DIR")}
-    command = [python, "-W", "ignore", PEER, str(capacity)]
-    done = subprocess.run(command, env=env | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise SystemExit(f"{PEER.name} failed (exit status {done.returncode}); its message is above.")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("capacities", nargs="*", type=int, default=[4_000, 100_000, 1_000_000], metavar="CAPACITY")
     parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has jaxued")
     options = parser.parse_args()
-    figures: dict[str, dict[int, dict[str, float]]] = {"tutelage": {}}
+    figures: dict[str, dict[int, Any]] = {"tutelage": {}, "jaxued": {}, "ratios": {}}
     for capacity in options.capacities:
-        figures["tutelage"] |= measure(capacity)
         if options.peer:
-            figures.setdefault("jaxued", {})[capacity] = measure_peer(options.peer, capacity)
+            results = measure_beside(options.peer, capacity)
+            for name, result in zip(figures, results, strict=True):
+                figures[name][capacity] = result
+        else:
+            figures["tutelage"] |= measure(capacity)
     print(json.dumps(figures))
 
 

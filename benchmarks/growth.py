@@ -97,7 +97,10 @@ def main() -> None:
         for value in values:
             figures[what][str(value)] = training(**{what: value})
             print(what, value, figures[what][str(value)], flush=True)
-    figures["capacity"] = {str(capacity): row for capacity, row in measure_buffer(*CAPACITIES).items()}
+    figures["capacity"] = {
+        str(capacity): {name: round(spent, 3) for name, spent in times.items()}
+        for capacity, times in measure_buffer(*CAPACITIES).items()
+    }
     print(*figures["capacity"].items(), sep="\n")
     figures["load after"] = os.getloadavg()[0]
     (HERE / "growth.json").write_text(json.dumps(figures, indent=2) + "\n")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-from turns import take_turns
+from turns import train_in_turns
 
 import tutelage
 from tutelage.runs.processes import ALONE, start
@@ -65,4 +65,4 @@ if __name__ == "__main__":
     parser.add_argument("method", choices=["dr", "plr", "robust_plr", "accel"])
     parser.add_argument("--devices", type=int, default=1)
     given = parser.parse_args()
-    take_turns(warm(given.method, given.devices))
+    train_in_turns(warm(given.method, given.devices))

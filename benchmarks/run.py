@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from turns import READY
+from turns import Side, environment
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
@@ -63,12 +63,6 @@ def peer_python(name: str) -> Path:
     return python
 
 
-def environment() -> dict[str, str]:
-    """For a process that is measured: no settings of whoever started us."""
-    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAX_COMPILATION_CACHE_DIR")}
-    return env | {"JAX_PLATFORMS": "cpu"}
-
-
 def measure(script: Path, *arguments: str) -> Any:
     """Run one measurement in a process of its own; its last line of output is JSON."""
     command = [sys.executable, script, *arguments]
@@ -78,39 +72,6 @@ def measure(script: Path, *arguments: str) -> Any:
             f"{script.name} {' '.join(arguments)} failed (exit status {done.returncode}); its message is above."
         )
     return json.loads(done.stdout.splitlines()[-1])
-
-
-class Side:
-    """One side of a comparison: a process that is warm, and works only when it is its turn."""
-
-    def __init__(self, python: Path | str, script: Path, *arguments: str) -> None:
-        self.name = f"{script.name} {' '.join(arguments)}"
-        self.process = subprocess.Popen(
-            [python, script, *arguments],
-            env=environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._read(READY)
-
-    def turn(self, seconds: float) -> list[Piece]:
-        assert self.process.stdin
-        self.process.stdin.write(f"{seconds}\n")
-        self.process.stdin.flush()
-        return json.loads(self._read("["))
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def _read(self, beginning: str) -> str:
-        """The next line that begins so; libraries print what they like in between."""
-        assert self.process.stdout
-        for line in self.process.stdout:
-            if line.startswith(beginning):
-                return line
-        raise SystemExit(f"{self.name} failed (exit status {self.process.wait()}); its message is above.")
 
 
 def work(pieces: list[Piece]) -> np.ndarray:
@@ -140,8 +101,9 @@ def summarise(method: str, turns: list[list[Piece]]) -> dict[str, Any]:
     }
 
 
-def spread(figures: list[float]) -> str:
-    return f"{statistics.median(figures):.2f} ({min(figures):.2f}-{max(figures):.2f})"
+def spread(figures: list[float], digits: int = 2) -> str:
+    middle, low, high = (f"{x:,.{digits}f}" for x in (statistics.median(figures), min(figures), max(figures)))
+    return f"{middle} ({low}-{high})"
 
 
 def machine(peers: dict[str, Path]) -> dict[str, str]:
@@ -162,7 +124,7 @@ def machine(peers: dict[str, Path]) -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--methods", nargs="+", default=list(UPDATES_PER_ROLLOUT), choices=list(UPDATES_PER_ROLLOUT))
+    parser.add_argument("--methods", nargs="+", default=["dr", *PEER_METHODS], choices=list(UPDATES_PER_ROLLOUT))
     parser.add_argument("--seconds", type=float, default=10, help="seconds of a turn, at least")
     parser.add_argument("--rounds", type=int, default=6, help="turns that each side gets")
     parser.add_argument("--training-only", action="store_true", help="leave out update, maze and buffer")
@@ -216,12 +178,12 @@ def main() -> None:
         print(f"update, {side}: {spread(both['tutelage'])} s, flax {spread(both['flax'])} s, ratio {spread(pairs)}")
     for entry in results.get("environment", []):
         name = f"{entry['size']}x{entry['size']} maze, {entry['levels']} levels"
-        print(f"{name}: {entry['steps_per_second']:,.0f} steps/s with random actions")
+        print(f"{name}: {spread([rate / 1e6 for rate in entry['steps_per_second']])}M steps/s with random actions")
     buffer = results.get("buffer", {"tutelage": {}})
     for capacity, ours in buffer["tutelage"].items():
-        theirs = buffer["jaxued"][capacity]
+        theirs, ratios = buffer["jaxued"][capacity], spread(buffer["ratios"][capacity], 0)
         each = f"{ours['sample']:.1f} + {ours['new']:.1f} ms, jaxued {theirs['sample']:.1f} + {theirs['new']:.1f} ms"
-        print(f"buffer of {int(capacity):,}, drawing + entering 32: {each}, ratio {theirs['both'] / ours['both']:.0f}")
+        print(f"buffer of {int(capacity):,}, drawing + entering 32: {each}, ratio {ratios}")
     print()
     columns = ("steps/s", "updates/rollout", "rollouts", "s a rollout", "s an update", "at expected")
     print(f"{'method':<12}{'library':<18}" + "".join(f"{column:>{len(column) + 2}}" for column in columns))

@@ -1,19 +1,23 @@
-"""Time jaxued's level sampler as `../buffer.py` times ours; print one JSON line, milliseconds.
+"""Time jaxued's level sampler as `../buffer.py` times ours, a turn whenever it is told to; see `../turns.py`.
 
 Runs in an environment of its own (`jaxued-requirements.txt`).
 usage: python jaxued_buffer.py CAPACITY
 """
 
-import json
 import sys
 import time
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxued.level_sampler import LevelSampler
 
-BATCH, TURNS = 32, 5
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from turns import take_turns
+
+BATCH = 32
 
 
 def mazes(rng: np.random.Generator, number: int) -> dict:
@@ -25,8 +29,8 @@ def mazes(rng: np.random.Generator, number: int) -> dict:
     }
 
 
-def measure(capacity: int) -> dict:
-    """The fastest of some turns: `sample` draws 32 levels, `new` inserts 32 new ones, `both` is their sum.
+def warm(capacity: int):
+    """A function that takes one turn, in milliseconds: `sample` draws 32 levels, `new` inserts 32 new ones.
 
     As ours: a full sampler, by rank, a temperature and a staleness of 0.3, duplicates refused, the state donated.
     """
@@ -49,19 +53,20 @@ def measure(capacity: int) -> dict:
     }
     draw = jax.jit(lambda state, key: sampler.sample_replay_levels(state, key, BATCH), donate_argnums=0)
     insert = jax.jit(lambda state, levels, scores: sampler.insert_batch(state, levels, scores), donate_argnums=0)
-    times = {"sample": [], "new": []}
-    for turn in range(TURNS + 1):
+
+    def turn(seed: float) -> list:
+        nonlocal state
         levels, scores = mazes(rng, BATCH), jnp.array(rng.random(BATCH), jnp.float32)
         jax.block_until_ready((levels, scores, state))
         began = time.perf_counter()
-        state, _ = jax.block_until_ready(draw(state, jax.random.PRNGKey(turn)))
+        state, _ = jax.block_until_ready(draw(state, jax.random.PRNGKey(int(seed))))
         drawn = time.perf_counter()
         state, _ = jax.block_until_ready(insert(state, levels, scores))
-        times["sample"].append(1000 * (drawn - began))
-        times["new"].append(1000 * (time.perf_counter() - drawn))
-    fastest = {name: min(figures[1:]) for name, figures in times.items()}
-    return {name: round(figure, 2) for name, figure in (fastest | {"both": sum(fastest.values())}).items()}
+        return [{"sample": 1000 * (drawn - began), "new": 1000 * (time.perf_counter() - drawn)}]
+
+    turn(0)
+    return turn
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(int(sys.argv[1]))))
+    take_turns(warm(int(sys.argv[1])))

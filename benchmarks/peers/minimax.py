@@ -14,7 +14,7 @@ sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]
 import jax  # noqa: E402
 from minimax.arguments import parser  # noqa: E402
 from minimax.runners import ExperimentRunner  # noqa: E402
-from turns import take_turns  # noqa: E402
+from turns import train_in_turns  # noqa: E402
 
 WARM_UPDATES = 2
 
@@ -95,7 +95,7 @@ def main() -> None:
 
     while updates < WARM_UPDATES:
         step()
-    take_turns(step)
+    train_in_turns(step)
 
 
 if __name__ == "__main__":
