@@ -19,7 +19,6 @@ import numpy as np
 from turns import Side
 
 from tutelage import LevelBuffer
-from tutelage.curricula import entering
 from tutelage.curricula.buffer import BufferState, Entries, hash_levels, ordered
 
 BATCH, TURNS = 32, 20
@@ -145,13 +144,13 @@ def warm(capacity: int) -> Callable[[], Times]:
 
 def compare(buffer: LevelBuffer, state: BufferState, rng: np.random.Generator) -> None:
     """Enter half new and half drawn levels with a look at all slots for each, and as a large buffer does."""
-    if not entering.few_are_fewer(buffer.capacity, BATCH):
+    if not entering.candidates_suffice(buffer.capacity, BATCH):
         return  # there is one way only
     slots = np.where(np.arange(BATCH) < BATCH // 2, -1, rng.permutation(buffer.capacity)[:BATCH]).astype(np.int32)
     keys = jnp.array(rng.integers(0, 2**32, (BATCH, 2), np.uint32))
     score = jnp.array(rng.random(BATCH), jnp.float32)
-    arrivals = entering.Arrivals(score, score, jnp.array(slots), jnp.arange(BATCH), keys)
-    held = entering.Held(state.score, state.best, state.stamp, state.order, state.size, state.clock)
+    arrivals = entering.Incoming(score, score, jnp.array(slots), jnp.arange(BATCH), keys)
+    held = entering.SlotStats(state.score, state.best, state.stamp, state.order, state.size, state.clock)
     ways = [
         jax.jit(lambda h, few=few: entering.enter(h, arrivals, buffer._support, few))(held) for few in (False, True)
     ]

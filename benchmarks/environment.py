@@ -18,9 +18,9 @@ STEPS = 256
 def steps_per_second(size: int, levels: int) -> list[float]:
     """Steps a second of ``levels`` mazes, each started anew where it ends: five times."""
     changes = {"env.size": str(size), "env.blocks": str(size * size // 3)}
-    room = tutelage.build_room(tutelage.override(tutelage.preset("maze", "dr"), changes))
-    env: Any = room.env
-    batch = jax.vmap(room.space.sample)(jax.random.split(jax.random.key(0), levels))
+    domain = tutelage.build_domain(tutelage.override(tutelage.preset("maze", "dr"), changes))
+    env: Any = domain.env
+    batch = jax.vmap(domain.space.sample)(jax.random.split(jax.random.key(0), levels))
 
     def play(key: Any, batch: Any) -> Any:
         reset = jax.vmap(env.reset)

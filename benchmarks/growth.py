@@ -47,7 +47,7 @@ def training(levels: int = 256, size: int = 13) -> dict[str, float]:
     rollout = jax.block_until_ready(collect(key, state.students, proposal.levels))
     student, played = jax.tree.map(lambda x: x[0], (state.students, rollout))
     update = jax.jit(lambda state, rollout: trainer.student.update(key, state, rollout, jnp.float32(0)))
-    metrics = jax.jit(jax.vmap(jax.vmap(tutelage.build_room(settings).space.metrics)))
+    metrics = jax.jit(jax.vmap(jax.vmap(tutelage.build_domain(settings).space.metrics)))
     seconds = {
         "play": fastest(lambda: collect(key, state.students, proposal.levels)),
         "learn": fastest(lambda: update(student, played)),

@@ -22,7 +22,7 @@ from gymnasium.envs.box2d.bipedal_walker import BipedalWalker
 
 import tutelage
 from tutelage.envs.walker.level import make
-from tutelage.hosts.fleet import hire
+from tutelage.hosts.fleet import get_fleet
 from tutelage.hosts.play import by_name, compiled_student
 from tutelage.machine import cores
 
@@ -49,7 +49,7 @@ def profile(trainer: Any, state: Any, levels: Any, steps: int) -> dict[str, floa
     act, _ = compiled_student(trainer.student, 1)
     named = {name: value[0] for name, value in by_name(levels).items()}
     number = trainer.levels
-    fleet = hire(trainer.env, named, number)
+    fleet = get_fleet(trainer.env, named, number)
     obs, first, memory = fleet.reset(named, np.arange(number))[None], np.ones((1, number), bool), ()
     keys = np.asarray(jax.random.key_data(jax.random.split(jax.random.key(0), (steps, 1))))
     act(state.students, keys[0], memory, obs, first)  # compiles

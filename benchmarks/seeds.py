@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import tutelage
-from tutelage.seeds import together
+from tutelage.seeds import stack
 
 ITERATIONS = 16  # a turn; the coins are shared, so that both learn at the same ones
 
@@ -21,7 +21,7 @@ def measure_seeds(seeds: int, turns: int) -> None:
     """Robust PLR at the preset ``small``, with a buffer that needs no filling; the first turn compiles."""
     settings = tutelage.override(tutelage.preset("maze", "robust-plr", "small"), {"replay.min_fill": "0.1"})
     trainer = tutelage.build(settings)
-    states = {n: together([trainer.init(seed, coins=0) for seed in range(n)]) for n in (1, seeds)}
+    states = {n: stack([trainer.init(seed, coins=0) for seed in range(n)]) for n in (1, seeds)}
     programs = {n: tutelage.compiled(trainer, ITERATIONS, n) for n in states}
     for turn in range(turns + 1):
         for n, program in programs.items():

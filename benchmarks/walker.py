@@ -92,7 +92,7 @@ def draw_curves(runs: Path, path: Path) -> None:
 def top_levels(run: Any, file: Path) -> list[Level]:
     """The levels with the highest scores in the buffer of a checkpoint."""
     state, _ = checkpoint.load(file, run.state)
-    buffer = buffer_of(tutelage.Run(run.directory, run.settings, run.trainer, run.room, state, 0))
+    buffer = buffer_of(tutelage.Run(run.directory, run.settings, run.trainer, run.domain, state, 0))
     order = np.argsort(-buffer.score[: int(buffer.size)], kind="stable")[:TOP]
     return [jax.tree.map(lambda leaf, slot=slot: np.asarray(leaf)[slot], buffer.levels) for slot in order]
 

@@ -40,9 +40,9 @@ def main() -> int:
         f"ACCEL on 7x7 mazes for {settings.train.steps:,} steps: a few minutes on two cores, the first of them spent on"
     )
     print(f"compiling. The run goes to {path}.", flush=True)
-    trainer, room = tutelage.build(settings), tutelage.build_room(settings)
+    trainer, domain = tutelage.build(settings), tutelage.build_domain(settings)
     untrained = jax.tree.map(lambda x: x[0], trainer.init(settings.train.seed).students)
-    before = {name: tutelage.evaluate(trainer.student, untrained, room.suite(name), EPISODES) for name in SUITES}
+    before = {name: tutelage.evaluate(trainer.student, untrained, domain.suite(name), EPISODES) for name in SUITES}
 
     began = time.monotonic()
     with tutelage.ProgressLine(pause=10) as progress:
@@ -75,18 +75,18 @@ or go on with
 def animate(run: tutelage.Run, results: Mapping[str, Evaluation], path: Path) -> str:
     """Draw a solved episode of the most maze-like suite that has one: of the first few, that with the longest way."""
     name = next((name for name in ("perfect-s", "fresh") if results[name].tasks[0].solved.any()), "fresh")
-    (task,) = run.room.suite(name).tasks
+    (task,) = run.domain.suite(name).tasks
     solved = results[name].tasks[0].solved
     numbers = np.flatnonzero(solved)[:20] if solved.any() else [0]
     episodes = [tutelage.record(run.trainer.student, run.student(), task, number=int(number)) for number in numbers]
 
     def way(episode: tutelage.Episode) -> float:
-        return float(run.room.space.metrics(episode.level.level)["path"])
+        return float(run.domain.space.metrics(episode.level.level)["path"])
 
     chosen = max(episodes, key=way)
-    if run.room.animate is not None:
-        run.room.animate(chosen.level, chosen.states, path)
-    end = "reaches the goal" if chosen.total > run.room.success else "does not reach the goal"
+    if run.domain.animate is not None:
+        run.domain.animate(chosen.level, chosen.states, path)
+    end = "reaches the goal" if chosen.total > run.domain.success else "does not reach the goal"
     steps = f"{way(chosen):.0f} cells away, in {chosen.length} steps"
     return f"the student on a maze of {name} that it never saw: {end}, {steps}"
 

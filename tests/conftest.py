@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from tutelage.envs.base import Discrete, Room, Suite
+from tutelage.envs.base import Discrete, Domain, Suite
 from tutelage.types import Rollout, TimeStep
 
 # Programs that are traced make very many objects, which live long and are no garbage. Looking through all of them as
@@ -112,9 +112,9 @@ def optimised():
 
 
 @pytest.fixture(scope="session")
-def toy() -> Room:
+def toy() -> Domain:
     space = Counts()
-    return Room(
+    return Domain(
         env=Counter(),
         space=space,
         encoder=lambda network: Eyes(network.filters),

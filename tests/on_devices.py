@@ -110,7 +110,7 @@ def main(out: Path, jobs: list[str]) -> None:
             made = trainer(method, number)
             if start is None:
                 start = jax.jit(made.init, static_argnums=0, compiler_options=FAST_TO_COMPILE)(0)
-            state = made.devices.whole(start)
+            state = made.devices.replicate(start)
             step = jax.jit(made.step).lower(state).compile(FAST_TO_COMPILE)
             history = []
             for _ in range(ITERATIONS):

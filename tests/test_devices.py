@@ -263,7 +263,7 @@ def test_more_devices_than_there_are_are_refused_before_a_directory_is_made(tmp_
 def test_one_device_needs_no_mesh() -> None:
     assert use(1) is ONE
     tree = {"a": np.ones(3)}
-    assert ONE.split(tree) is ONE.whole(tree) is ONE.local(tree) is tree
+    assert ONE.shard(tree) is ONE.replicate(tree) is ONE.local(tree) is tree
     assert ONE.each(len) is ONE.mean(len) is len
 
 

@@ -18,7 +18,7 @@ from tutelage.experiment import build
 from tutelage.rl.distributions import Categorical
 from tutelage.rl.networks import CORES, ActorCritic
 from tutelage.rl.ppo import Student
-from tutelage.seeds import anybody, apart, everybody, over_seeds, together
+from tutelage.seeds import all_seeds, any_seed, stack, vmap_seeds
 from tutelage.settings import AccelSettings, DRSettings, NetworkSettings, PLRSettings, PPOSettings, ReplaySettings
 from tutelage.trainer import Trainer
 from tutelage.types import GENERATED, REPLAYED
@@ -61,7 +61,7 @@ def some_iterations(trainer: Trainer, seeds: int) -> Any:
     def run(state: Any, _: Any) -> Any:
         return jax.lax.scan(lambda state, _: trainer.step(state), state, None, ITERATIONS)
 
-    return over_seeds(run, seeds)
+    return vmap_seeds(run, seeds)
 
 
 def without_keys(state: Any) -> Any:
@@ -72,10 +72,10 @@ def without_keys(state: Any) -> Any:
 def test_each_seed_is_the_run_that_it_is_alone_with_the_same_coins(toy, method):
     trainer = on_the_toy(toy, method) if method in ON_THE_TOY else with_a_teacher(method)
     first = [trainer.init(seed, coins=7) for seed in range(SEEDS)]
-    after, log = jax.jit(some_iterations(trainer, SEEDS))(together(first), ())
+    after, log = jax.jit(some_iterations(trainer, SEEDS))(stack(first), ())
     alone = jax.jit(some_iterations(trainer, 1))
     sources, students = [], []
-    for start, mine, my_log in zip(first, apart(after, SEEDS), apart(log, SEEDS), strict=True):
+    for start, mine, my_log in zip(first, unstack(after, SEEDS), unstack(log, SEEDS), strict=True):
         expected, expected_log = alone(start, ())
         for found, wanted in ((without_keys(mine), without_keys(expected)), (my_log, expected_log)):
             for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(found), jax.tree.leaves(wanted), strict=True):
@@ -102,7 +102,7 @@ def test_replay_begins_when_the_last_seed_is_ready(toy):
         def propose(state: Any, coins: Any) -> Any:
             return curriculum.propose(jax.random.key(1), coins, state)[1].source
 
-        found = jax.jit(over_seeds(propose, len(sizes)))(together(each), jax.random.key(2))
+        found = jax.jit(vmap_seeds(propose, len(sizes)))(stack(each), jax.random.key(2))
         return np.broadcast_to(found, len(sizes)).tolist()
 
     assert [sources([4]), sources([3])] == [[REPLAYED], [GENERATED]]
@@ -121,16 +121,16 @@ def test_a_seed_whose_buffer_is_full_does_not_disturb_one_whose_is_not():
 
     empty = buffer.init(jnp.int32(0))
     full = jax.jit(entered)(jax.jit(entered)(empty, jnp.array([1, 2, 3]))[0], jnp.array([11, 14, 13]))[0]
-    both = jax.jit(over_seeds(entered, 2))(together([empty, full]), jnp.array([6, 9, 7]))
-    for mine, start in zip(apart(both, 2), (empty, full), strict=True):
+    both = jax.jit(vmap_seeds(entered, 2))(stack([empty, full]), jnp.array([6, 9, 7]))
+    for mine, start in zip(unstack(both, 2), (empty, full), strict=True):
         jax.tree.map(np.testing.assert_array_equal, mine, jax.jit(entered)(start, jnp.array([6, 9, 7])))
 
 
 def test_all_are_asked_where_there_are_several_and_one_alone_answers_for_itself():
     flags = jnp.array([True, False, True])
-    assert over_seeds(lambda flag, _: everybody(flag), 3)(flags, ()).tolist() == [False] * 3
-    assert over_seeds(lambda flag, _: anybody(flag), 3)(flags, ()).tolist() == [True] * 3
-    assert [bool(everybody(flag)) for flag in flags] == [bool(anybody(flag)) for flag in flags] == flags.tolist()
+    assert vmap_seeds(lambda flag, _: all_seeds(flag), 3)(flags, ()).tolist() == [False] * 3
+    assert vmap_seeds(lambda flag, _: any_seed(flag), 3)(flags, ()).tolist() == [True] * 3
+    assert [bool(all_seeds(flag)) for flag in flags] == [bool(any_seed(flag)) for flag in flags] == flags.tolist()
 
 
 # --- what a branch that is not taken costs
@@ -161,7 +161,7 @@ def test_every_conditional_of_a_run_is_still_one_in_a_program_of_several(environ
 
     alone = number(trainer.step, state)
     assert alone > 0
-    assert number(over_seeds(lambda state, _: trainer.step(state), SEEDS), several, ()) == alone
+    assert number(vmap_seeds(lambda state, _: trainer.step(state), SEEDS), several, ()) == alone
     assert number(jax.vmap(trainer.step), several) < alone
 
 
@@ -184,7 +184,7 @@ class Counted:
 def test_seeds_do_not_update_where_none_of_them_learns(toy):
     trainer = on_the_toy(toy, "robust-plr")
     trainer = replace(trainer, student=Counted(trainer.student, []))
-    first = together([trainer.init(seed, coins=7) for seed in range(SEEDS)])
+    first = stack([trainer.init(seed, coins=7) for seed in range(SEEDS)])
     _, log = jax.block_until_ready(jax.jit(some_iterations(trainer, SEEDS))(first, ()))
     jax.effects_barrier()
     learned = np.asarray(log["learned"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tutelage.algorithms import METHODS, Parts
-from tutelage.envs.maze.room import build as build_maze
+from tutelage.envs.maze.domain import build as build_maze
 from tutelage.envs.maze.settings import MazeSettings
 from tutelage.envs.registry import preset
 from tutelage.experiment import build, build_student
@@ -101,11 +101,11 @@ NETWORK = {"filters": 8, "direction": 3, "core": "gru", "width": 32, "head": 16}
 @pytest.mark.parametrize("name", [field.name for field in fields(NetworkSettings)])
 def test_trap_20_every_network_setting_changes_the_network(name):
     settings = preset("maze", "dr")
-    room = build_maze(MazeSettings())
-    _, obs = jax.eval_shape(lambda key: room.env.reset(key, room.space.sample(key)), jax.random.key(0))
+    domain = build_maze(MazeSettings())
+    _, obs = jax.eval_shape(lambda key: domain.env.reset(key, domain.space.sample(key)), jax.random.key(0))
 
     def shapes(network: NetworkSettings) -> Any:
-        student = build_student(replace(settings, network=network), room)
+        student = build_student(replace(settings, network=network), domain)
         return jax.tree.map(lambda x: x.shape, jax.eval_shape(student.init, jax.random.key(0), obs).params)
 
     assert shapes(settings.network) != shapes(replace(settings.network, **{name: NETWORK[name]}))
@@ -132,15 +132,15 @@ def test_trap_20_every_maze_setting_changes_levels_or_episodes(name):
 
     def episode(settings: MazeSettings) -> Any:
         """A level, and an episode on it that walks straight into the goal."""
-        room = build_maze(settings)
-        level = room.space.sample(jax.random.key(4))
+        domain = build_maze(settings)
+        level = domain.space.sample(jax.random.key(4))
         near = level.goal - jnp.array([1, 0])
         walls = level.walls.at[near[1], near[0]].set(False)
         level = level._replace(start=near, direction=jnp.int32(0), walls=walls)
-        state, obs = room.env.reset(jax.random.key(0), level)
+        state, obs = domain.env.reset(jax.random.key(0), level)
         history = [level, obs]
         for action in (0, 1, 2):
-            state, step = room.env.step(jax.random.key(0), state, jnp.int32(action))
+            state, step = domain.env.step(jax.random.key(0), state, jnp.int32(action))
             history.append(step)
         return history
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .evaluation.record import Episode as Episode
     from .evaluation.record import record as record
     from .experiment import build as build
-    from .experiment import build_room as build_room
+    from .experiment import build_domain as build_domain
     from .experiment import build_student as build_student
     from .report.comparison import Comparison as Comparison
     from .report.comparison import compare as compare
@@ -48,7 +48,7 @@ _PUBLIC = {
     "Trainer": "trainer",
     "UserError": "errors",
     "build": "experiment",
-    "build_room": "experiment",
+    "build_domain": "experiment",
     "build_student": "experiment",
     "compare": "report.comparison",
     "compiled": "trainer",

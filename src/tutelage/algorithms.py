@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .curricula.editors import Editor
     from .curricula.replay import Replay
     from .devices import Devices
-    from .envs.base import DesignTask, Room
+    from .envs.base import DesignTask, Domain
     from .types import Level
 
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 class Parts:
     """What methods are composed from."""
 
-    room: Room
+    domain: Domain
     levels: int
     ppo: PPOSettings
     training_set: int = 0
@@ -71,7 +71,7 @@ def _replay(base: Curriculum, replay: ReplaySettings, parts: Parts, learn_from_n
     from .envs.base import Discrete
     from .scores import OF_CHOICES, Score
 
-    if replay.score in OF_CHOICES and not isinstance(parts.room.env.action_space, Discrete):
+    if replay.score in OF_CHOICES and not isinstance(parts.domain.env.action_space, Discrete):
         raise UserError(
             f"replay.score is {replay.score}, which compares the probabilities of single actions, and the actions of "
             "this environment are numbers; choose another, such as pvl or maxmc."
@@ -79,7 +79,7 @@ def _replay(base: Curriculum, replay: ReplaySettings, parts: Parts, learn_from_n
     return Replay(
         base,
         LevelBuffer(replay.capacity, replay.prioritisation, replay.temperature, replay.staleness, replay.duplicates),
-        Score(replay.score, parts.ppo.discount, parts.ppo.gae_lambda, parts.room.success),
+        Score(replay.score, parts.ppo.discount, parts.ppo.gae_lambda, parts.domain.success),
         levels=parts.levels,
         students=students,
         rate=replay.rate,
@@ -87,7 +87,7 @@ def _replay(base: Curriculum, replay: ReplaySettings, parts: Parts, learn_from_n
         min_fill=replay.min_fill,
         learn_from_new=learn_from_new,
         relative=replay.relative,
-        optimum=parts.room.optimum if replay.score == "exact-regret" else None,
+        optimum=parts.domain.optimum if replay.score == "exact-regret" else None,
     )
 
 
@@ -99,12 +99,12 @@ def _designer(task: DesignTask, settings: TeacherSettings, parts: Parts) -> Desi
     from .rl.networks import CORES, ActorCritic
     from .rl.ppo import Student
 
-    assert parts.room.design_encoder is not None, "an environment with a design task has eyes for its designer"
+    assert parts.domain.design_encoder is not None, "an environment with a design task has eyes for its designer"
     actions = distribution(task.action_space)
     # Two layers before the action: with a memory they follow it, without one the first stands in its place.
     recurrent = settings.core != "none"
     network = ActorCritic(
-        encoder=parts.room.design_encoder(settings, task),
+        encoder=parts.domain.design_encoder(settings, task),
         core=CORES[settings.core](settings.width if recurrent else settings.head),
         outputs=actions.outputs,
         head=settings.head,
@@ -125,14 +125,14 @@ def _adversary(settings: AdversarySettings, teacher: TeacherSettings, parts: Par
     from .curricula.adversary import Adversary
     from .curricula.objectives import Objective
 
-    if parts.room.design is None:
+    if parts.domain.design is None:
         raise UserError(
             "This environment has no design task, so no teacher can learn to build its levels; "
             "choose a method without one, such as dr, robust-plr or accel."
         )
     ppo = parts.ppo
-    objective = Objective(settings.objective, ppo.discount, ppo.gae_lambda, settings.clip, parts.room.optimum)
-    return Adversary(_designer(parts.room.design, teacher, parts), objective, parts.levels, settings.students)
+    objective = Objective(settings.objective, ppo.discount, ppo.gae_lambda, settings.clip, parts.domain.optimum)
+    return Adversary(_designer(parts.domain.design, teacher, parts), objective, parts.levels, settings.students)
 
 
 def _source(sample: Callable[[PRNGKeyArray], Level], parts: Parts) -> Curriculum:
@@ -152,7 +152,7 @@ def _drawn(sample: Callable[[PRNGKeyArray], Level], size: int) -> Callable[[PRNG
 
 def dr(settings: DRSettings, parts: Parts) -> Curriculum:
     """Domain randomisation: every batch is new, and learned from."""
-    return _source(parts.room.space.sample, parts)
+    return _source(parts.domain.space.sample, parts)
 
 
 def plr(settings: PLRSettings, parts: Parts) -> Curriculum:
@@ -169,10 +169,10 @@ def accel(settings: AccelSettings, parts: Parts) -> Curriculum:
     """ACCEL: robust PLR whose replayed levels are edited into new ones."""
     from .curricula.evolve import Evolve
 
-    evolve, room = settings.evolve, parts.room
-    if evolve.start == "empty" and room.empty is None:
+    evolve, domain = settings.evolve, parts.domain
+    if evolve.start == "empty" and domain.empty is None:
         raise UserError("This environment has no empty levels to start from; set evolve.start to random.")
-    start = room.empty if evolve.start == "empty" and room.empty is not None else room.space.sample
+    start = domain.empty if evolve.start == "empty" and domain.empty is not None else domain.space.sample
     return Evolve(
         _replay(_source(start, parts), settings.replay, parts, learn_from_new=False),
         _editor(evolve, settings.teacher, parts),
@@ -188,16 +188,16 @@ def _editor(evolve: EvolveSettings, teacher: TeacherSettings, parts: Parts) -> E
     from .curricula.editors import LearnedEditor, RandomEditor
     from .scores import Score
 
-    room = parts.room
+    domain = parts.domain
     if evolve.editor == "none":
-        return RandomEditor(lambda key, level: room.space.sample(key))
-    if not room.editable:
+        return RandomEditor(lambda key, level: domain.space.sample(key))
+    if not domain.editable:
         raise UserError("The levels of this environment cannot be edited: its file gives no edit function. Add one.")
     if evolve.editor == "random":
-        return RandomEditor(lambda key, level: room.space.edit(key, level, evolve.edits))
-    if room.editing is None:
+        return RandomEditor(lambda key, level: domain.space.edit(key, level, evolve.edits))
+    if domain.editing is None:
         raise UserError("This environment has no editing task for a teacher to learn; set evolve.editor to random.")
-    designer = _designer(room.editing(evolve.edits), teacher, parts)
+    designer = _designer(domain.editing(evolve.edits), teacher, parts)
     return LearnedEditor(designer, Score("pvl", parts.ppo.discount, parts.ppo.gae_lambda))
 
 
@@ -223,7 +223,7 @@ def tscl(settings: TsclSettings, parts: Parts) -> Curriculum:
             "give it a size, such as 200, or choose a method for levels without end, such as dr or robust-plr."
         )
     return Tscl(
-        _drawn(parts.room.space.sample, size),
+        _drawn(parts.domain.space.sample, size),
         size,
         levels=parts.levels,
         window=bandit.window,
@@ -241,7 +241,7 @@ def alp_gmm(settings: AlpGmmSettings, parts: Parts) -> Curriculum:
     from .curricula.alp_gmm import AlpGmm
 
     mixture = settings.mixture
-    if parts.room.parameters is None:
+    if parts.domain.parameters is None:
         raise UserError(
             "Levels of this environment are not vectors, so no Gaussians can be fitted to them; "
             "choose a method that needs none, such as dr, robust-plr or tscl."
@@ -252,7 +252,7 @@ def alp_gmm(settings: AlpGmmSettings, parts: Parts) -> Curriculum:
             "set it to 0, or choose a method for finite sets, such as tscl or plr."
         )
     return AlpGmm(
-        parts.room.parameters,
+        parts.domain.parameters,
         levels=parts.levels,
         fit_every=mixture.fit_every,
         explore=mixture.explore,

@@ -191,10 +191,10 @@ def _on_all_devices(settings: Settings, group: Group) -> Settings:
     _use_jax(group, len(cores()) * group.processes)
     import jax
 
-    from .experiment import build_room
+    from .experiment import build_domain
     from .hosts.environment import HostEnvironment
 
-    if isinstance(build_room(settings).env, HostEnvironment):
+    if isinstance(build_domain(settings).env, HostEnvironment):
         return settings  # its simulators use the cores
     fewest = FEWEST if jax.default_backend() == "cpu" else 1
     for number in range(min(jax.device_count(), settings.train.levels // fewest), 1, -1):
@@ -292,17 +292,17 @@ def _group(options: argparse.Namespace) -> Group:
 
 
 def _finish(start: Callable[[Progress], list[Run]], path: str, quiet: bool) -> int:
-    from .runs.processes import first
+    from .runs.processes import is_main_process
     from .runs.progress import ProgressLine
     from .runs.session import Silent
 
-    if quiet or not first():
+    if quiet or not is_main_process():
         runs = start(Silent())
     else:
         with ProgressLine() as progress:
             runs = start(progress)
     run = runs[0]
-    if first():
+    if is_main_process():
         what, one = ("run is", "it") if len(runs) == 1 else (f"runs of {len(runs)} seeds are", "one")
         print(
             f"Finished. The {what} in {path}; see {one} with: tutelage show {run.directory.path}"
@@ -339,7 +339,7 @@ def _study(arguments: list[str]) -> int:
         _conclude(path, [str(run.path) for run in runs if run.finished and run.held_out()])
     failed = [run for run in runs if states[run] is State.FAILED]
     for run in failed:
-        print(f"tutelage: {run.cell.name} failed; its log is {run.log}", file=sys.stderr)
+        print(f"tutelage: {run.plan.name} failed; its log is {run.log}", file=sys.stderr)
     left = sum(state is not State.FINISHED for state in states.values()) - len(failed)
     if left:
         again = shlex.join(["tutelage", "study", *arguments])
@@ -472,7 +472,7 @@ def _levels(arguments: list[str]) -> int:
         return 0
     for entry in levels:
         print(entry.caption)
-        print(run.room.to_text(entry.level) if run.room.to_text else entry.level, end="\n\n")
+        print(run.domain.to_text(entry.level) if run.domain.to_text else entry.level, end="\n\n")
     return 0
 
 

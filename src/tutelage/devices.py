@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as P
 from .errors import require
 
 _AXIS = "levels"
-_WHOLE, _SHARE = P(), P(None, _AXIS)
+_REPLICATED, _SHARDED = P(), P(None, _AXIS)
 """In all that is split here the levels are axis 1: ``[S, B, ...]`` in a rollout, ``[T, B, ...]`` in an update."""
 
 
@@ -29,48 +29,48 @@ class Devices:
 
     mesh: Mesh | None = None
 
-    def split(self, tree: Any) -> Any:
-        """Every device has its share of the levels, axis 1 of every array."""
-        return self._lay(tree, _SHARE)
+    def shard(self, tree: Any) -> Any:
+        """Shard the levels, axis 1 of every array, over the devices."""
+        return self._lay(tree, _SHARDED)
 
-    def whole(self, tree: Any) -> Any:
-        """Every device has all of it."""
-        return self._lay(tree, _WHOLE)
+    def replicate(self, tree: Any) -> Any:
+        """A copy on every device."""
+        return self._lay(tree, _REPLICATED)
 
     def _lay(self, tree: Any, spec: P) -> Any:
         if self.mesh is None:
             return tree
         return jax.lax.with_sharding_constraint(tree, NamedSharding(self.mesh, spec))
 
-    def each(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function(whole, share, ...)``, which every device applies to its share by itself. Returns shares."""
-        return self._apart(function, _SHARE)
+    def per_device(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function(replicated, shard, ...)``, which every device applies to its share by itself. Returns shares."""
+        return self._per_device(function, _SHARDED)
 
-    def mean(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function(whole, share, ...)`` of every device's share, averaged over devices.
+    def pmean(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function(replicated, shard, ...)`` of every device's share, averaged over devices.
 
         That is the function of all levels if it is a mean over them. What it does inside, such as the loop of a
         recurrent gradient, waits for no other device; they meet once, at its end.
         """
 
         def averaged(*args: Any) -> Any:
-            # As one array: devices of a CPU meet for every array by itself, which took 3% of an update in minibatches.
+            # Each array needs an all-reduce of its own, so the gradient is raveled into one (3% of an update).
             flat, unravel = ravel_pytree(function(*args))
             return unravel(jax.lax.pmean(flat, _AXIS))
 
-        return function if self.mesh is None else self._apart(averaged, _WHOLE)
+        return function if self.mesh is None else self._per_device(averaged, _REPLICATED)
 
-    def _apart(self, function: Callable[..., Any], out: P) -> Callable[..., Any]:
+    def _per_device(self, function: Callable[..., Any], out: P) -> Callable[..., Any]:
         if self.mesh is None:
             return function
 
-        def apart(whole: Any, *shares: Any) -> Any:
-            specs = (_WHOLE, *[_SHARE] * len(shares))
+        def mapped(replicated: Any, *shards: Any) -> Any:
+            specs = (_REPLICATED, *[_SHARDED] * len(shards))
             return jax.shard_map(function, mesh=self.mesh, in_specs=specs, out_specs=out, check_vma=False)(
-                whole, *shares
+                replicated, *shards
             )
 
-        return apart
+        return mapped
 
     def local(self, tree: Any) -> Any:
         """What lies whole on every device, as arrays of one device of this process."""

@@ -13,8 +13,8 @@ from .envs.base import Environment
 from .hosts.environment import HostEnvironment
 from .hosts.play import HostCollector
 from .rl.ppo import Student, StudentState
-from .seeds import anybody
-from .students import over_students
+from .seeds import any_seed
+from .students import vmap_students
 from .types import Level, Rollout
 
 
@@ -57,19 +57,19 @@ class JaxCollector:
     def __call__(self, key: PRNGKeyArray, students: StudentState, levels: Level) -> Rollout:
         """Play ``levels`` (``[S, B, ...]``) from the start for ``steps`` steps each."""
         devices = self.student.devices
-        levels = devices.split(levels)
+        levels = devices.shard(levels)
         size = jax.tree.leaves(levels)[0].shape[:2]
         count, batch = size
         reset = jax.vmap(jax.vmap(self.env.reset))
         step = jax.vmap(jax.vmap(self.env.step))
-        act = over_students(self.student.act, count)
-        value = over_students(self.student.value, count)
-        noise_of = over_students(lambda key: self.student.noise(key, batch), count)
+        act = vmap_students(self.student.act, count)
+        value = vmap_students(self.student.value, count)
+        noise_of = vmap_students(lambda key: self.student.noise(key, batch), count)
 
         def value_after(students: StudentState, cut: Array, memory: Any, obs: Any) -> Array:
             # Behind a conditional it costs a forward pass only at the steps where some episode was cut off.
             return jax.lax.cond(
-                anybody(cut.any()),
+                any_seed(cut.any()),
                 lambda: value(students, memory, obs, jnp.zeros_like(cut)),
                 lambda: jnp.zeros(cut.shape),
             )
@@ -81,12 +81,12 @@ class JaxCollector:
         def play(carry: tuple[Any, ...], dice: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             state, obs, memory, first = carry
             noise, k_step, k_reset = dice
-            memory, decision = act(students, devices.split(noise), memory, obs, first)
+            memory, decision = act(students, devices.shard(noise), memory, obs, first)
             state, ts = step(jax.random.split(k_step, size), state, decision.action)
             # A time limit needs the value of what would have come, which the next step of the scan does not see.
             # Each device decides for its own levels: at every step of a rollout, none should wait for another.
             cut = ts.truncated & ~ts.terminated
-            cut_value = devices.each(value_after)(students, cut, memory, ts.next_obs)
+            cut_value = devices.per_device(value_after)(students, cut, memory, ts.next_obs)
             done = ts.terminated | ts.truncated
             state, next_obs = select(done, reset(jax.random.split(k_reset, size), levels), (state, ts.obs))
             out = (obs, decision, ts.reward, ts.terminated, ts.truncated, first, cut, cut_value)

@@ -18,12 +18,12 @@ T = TypeVar("T")
 AXIS = "seeds"
 
 
-def everybody(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+def all_seeds(flag: Bool[Array, ""]) -> Bool[Array, ""]:
     """Does it hold for all seeds of the program? For a run alone, the flag itself."""
     return _asked(jax.lax.pmin, flag)
 
 
-def anybody(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+def any_seed(flag: Bool[Array, ""]) -> Bool[Array, ""]:
     """Does it hold for at least one seed of the program? For a run alone, the flag itself."""
     return _asked(jax.lax.pmax, flag)
 
@@ -35,7 +35,7 @@ def _asked(reduce: Callable[[Array, str], Array], flag: Array) -> Array:
         return flag
 
 
-def rarely(needed: Bool[Array, ""], result: T, anew: Callable[[], T]) -> T:
+def recompute_if(needed: Bool[Array, ""], result: T, anew: Callable[[], T]) -> T:
     """``result``, or where that was not enough the same worked out anew.
 
     A loop of one turn and not a conditional: under any ``vmap``, of seeds or of students, it is skipped when nobody
@@ -45,13 +45,13 @@ def rarely(needed: Bool[Array, ""], result: T, anew: Callable[[], T]) -> T:
     return jax.lax.while_loop(lambda found: ~found[1], lambda _: (anew(), jnp.array(True)), start)[0]
 
 
-def over_seeds(function: Callable[..., Any], seeds: int) -> Callable[..., Any]:
+def vmap_seeds(function: Callable[..., Any], seeds: int) -> Callable[..., Any]:
     """A function of a state and what all seeds share, for the states of all seeds. One seed has no axis."""
     return function if seeds == 1 else jax.vmap(function, in_axes=(0, None), axis_name=AXIS)
 
 
-def together(trees: Sequence[T]) -> T:
-    """What each seed has of its own, as ``over_seeds`` takes it."""
+def stack(trees: Sequence[T]) -> T:
+    """What each seed has of its own, as ``vmap_seeds`` takes it."""
     return trees[0] if len(trees) == 1 else _stacked(list(trees))
 
 
@@ -61,6 +61,6 @@ def _stacked(trees: list[T]) -> T:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
-def apart(tree: T, seeds: int) -> list[T]:
-    """What ``over_seeds`` gives back, for each seed by itself."""
+def unstack(tree: T, seeds: int) -> list[T]:
+    """What ``vmap_seeds`` gives back, for each seed by itself."""
     return [tree] if seeds == 1 else [jax.tree.map(lambda x, i=i: x[i], tree) for i in range(seeds)]

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 
-def over_students(function: Callable[..., Any], students: int) -> Callable[..., Any]:
+def vmap_students(function: Callable[..., Any], students: int) -> Callable[..., Any]:
     """Apply ``function`` to each student's slice of its arguments (axis 0) and stack what it returns.
 
     One student, the common case, is a squeeze instead of a ``vmap``: a batch axis of one turns every matrix product

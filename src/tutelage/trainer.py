@@ -20,9 +20,9 @@ from .hosts.environment import HostEnvironment
 from .rl.ppo import Student, StudentState
 from .rollout import Collector, collector
 from .scores import episodes
-from .seeds import over_seeds
+from .seeds import vmap_seeds
 from .settings import OWN
-from .students import over_students
+from .students import vmap_students
 from .types import Level, Metrics, Proposal, Rollout
 
 
@@ -95,7 +95,7 @@ class Trainer:
             coins=jax.random.split(coins, 4)[3],  # the fourth: independent of the others, also of the same seed
             iteration=jnp.int32(0),
         )
-        return self.devices.whole(state)
+        return self.devices.replicate(state)
 
     @cached_property
     def collector(self) -> Collector:
@@ -116,7 +116,7 @@ class Trainer:
         """The levels to play, and the curriculum that has proposed them."""
         coins = jax.random.fold_in(state.coins, state.iteration)
         # Curricula see everything whole, on every device: there is one buffer, and they know nothing of devices.
-        return self.devices.whole(self.curriculum.propose(self.keys(state).propose, coins, state.curriculum))
+        return self.devices.replicate(self.curriculum.propose(self.keys(state).propose, coins, state.curriculum))
 
     def finish(
         self, state: TrainState, curriculum: Any, proposal: Proposal, rollout: Rollout
@@ -124,18 +124,18 @@ class Trainer:
         """What follows from levels that were played: learn and observe."""
         keys = self.keys(state)
         students, learning = self._learn(keys.learn, state, proposal, rollout)
-        rollout = self.devices.whole(rollout)
+        rollout = self.devices.replicate(rollout)
         curriculum, info = self.curriculum.observe(keys.observe, curriculum, proposal, rollout)
         metrics = self._describe(proposal, rollout) | learning | info.metrics
         after = TrainState(students, curriculum, state.key, state.coins, state.iteration + 1)
-        return self.devices.whole((after, metrics))
+        return self.devices.replicate((after, metrics))
 
     def _learn(
         self, key: PRNGKeyArray, state: TrainState, proposal: Proposal, rollout: Rollout
     ) -> tuple[StudentState, Metrics]:
         """Learn if the proposal says so. The flag is one scalar: a rollout that nobody learns from costs no loss."""
         progress = state.iteration / self.iterations
-        update = over_students(lambda k, s, r: self.student.update(k, s, r, progress), self.students)
+        update = vmap_students(lambda k, s, r: self.student.update(k, s, r, progress), self.students)
 
         def learn() -> tuple[StudentState, Metrics]:
             return update(jax.random.split(key, self.students), state.students, rollout)
@@ -177,7 +177,7 @@ def compiled(trainer: Trainer, most: int, seeds: int = 1) -> Callable[[TrainStat
 
     ``n`` is not part of the program, so every dispatch runs the same machine code: how a run is cut into dispatches
     does not change a bit of it. The state that is passed in is used up. Several ``seeds`` are one program: states (of
-    which ``seeds.together`` makes one) and metrics then have a leading axis.
+    which ``seeds.stack`` makes one) and metrics then have a leading axis.
 
     Where levels are played outside of JAX, what comes before and after is compiled, and the loop is Python's.
     """
@@ -198,7 +198,7 @@ def compiled(trainer: Trainer, most: int, seeds: int = 1) -> Callable[[TrainStat
         _, state, log = jax.lax.while_loop(lambda carry: carry[0] < n, body, (jnp.int32(0), state, log))
         return state, log
 
-    jitted = jax.jit(over_seeds(run, seeds), donate_argnums=0)
+    jitted = jax.jit(vmap_seeds(run, seeds), donate_argnums=0)
     return lambda state, n: jitted(state, jnp.int32(n))
 
 

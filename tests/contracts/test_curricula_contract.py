@@ -12,7 +12,7 @@ import pytest
 from tutelage.algorithms import METHODS
 from tutelage.curricula.base import Info
 from tutelage.envs.registry import ENVIRONMENTS, preset
-from tutelage.experiment import build, build_room
+from tutelage.experiment import build, build_domain
 from tutelage.hosts.environment import HostEnvironment
 from tutelage.trainer import Trainer, TrainState
 from tutelage.types import Proposal, TimeStep
@@ -68,7 +68,7 @@ class Recorded:
 @pytest.fixture(scope="module", params=[(env, method) for env in ENVIRONMENTS for method in METHODS], ids="-".join)
 def trainer(request) -> Trainer:
     settings = preset(*request.param)
-    if settings.method == "alp-gmm" and build_room(settings).parameters is None:
+    if settings.method == "alp-gmm" and build_domain(settings).parameters is None:
         pytest.skip("its levels are not vectors")
     training_set = 2 * LEVELS if settings.method == "tscl" else 0
     shape = replace(settings.train, levels=LEVELS, rollout=STEPS, training_set=training_set)

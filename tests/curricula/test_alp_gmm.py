@@ -146,8 +146,8 @@ CHANGED = {"fit_every": 60, "explore": 0.5, "fewest": 3, "most": 5, "history": 8
 
 
 def program(toy: Any, settings: MixtureSettings) -> str:
-    room = replace(toy, parameters=VECTORS)
-    teacher = METHODS["alp-gmm"].build(AlpGmmSettings(settings), Parts(room, 4, PPOSettings()))
+    domain = replace(toy, parameters=VECTORS)
+    teacher = METHODS["alp-gmm"].build(AlpGmmSettings(settings), Parts(domain, 4, PPOSettings()))
 
     def iterate(key: Any) -> Any:
         state, proposal = teacher.propose(key, key, teacher.init(key))

@@ -14,9 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tutelage.curricula import buffer as finding
-from tutelage.curricula import entering
 from tutelage.curricula.buffer import BufferState, Entries, LevelBuffer, hash_levels, ordered
-from tutelage.curricula.wide import wide_sum
+from tutelage.curricula.uint64 import sum_uint64
 from tutelage.errors import UserError
 
 CAPACITY, BATCH = 5, 6
@@ -328,7 +327,7 @@ def some_batch(rng: np.random.Generator, plain: PlainBuffer, number: int) -> lis
 def plainly(monkeypatch) -> list[None]:
     """One entry each time that a batch is entered with a look at all slots."""
     found: list[None] = []
-    whole = entering.enter_plainly
+    whole = entering.insert_reference
 
     def counted(*args: Any) -> Any:
         jax.debug.callback(lambda: found.append(None))
@@ -415,7 +414,7 @@ def test_levels_are_found_among_many(crowded):
 
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=200), st.integers(0, 2**32 - 1))
 def test_wide_sums_are_exact(numbers, more):
-    total = wide_sum(jnp.asarray(np.array(numbers, np.uint32)))
+    total = sum_uint64(jnp.asarray(np.array(numbers, np.uint32)))
 
     def whole(wide: Any) -> int:
         return (int(wide.high) << 32) + int(wide.low)
@@ -426,7 +425,7 @@ def test_wide_sums_are_exact(numbers, more):
 
 
 def test_wide_sums_of_a_million_are_exact():
-    assert int(wide_sum(jnp.full(2**20, 2**31 - 1, jnp.uint32)).high) == (2**20 * (2**31 - 1)) >> 32
+    assert int(sum_uint64(jnp.full(2**20, 2**31 - 1, jnp.uint32)).high) == (2**20 * (2**31 - 1)) >> 32
 
 
 # --- weights

@@ -14,7 +14,7 @@ import pytest
 
 import tutelage
 from tutelage.cli import main
-from tutelage.hosts.fleet import dismiss
+from tutelage.hosts.fleet import close_all
 from tutelage.runs import checkpoint
 from tutelage.runs.session import Silent
 
@@ -29,7 +29,7 @@ def example(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("user") / "cartpole.py"
     path.write_text(code)
     yield path
-    dismiss()
+    close_all()
 
 
 def test_the_example_is_of_about_thirty_lines(example: Path) -> None:
@@ -114,7 +114,7 @@ def test_accel_on_the_example_resumes_exactly(example: Path) -> None:
     assert {0, 1, 2} <= set(np.asarray(log["source"]).astype(int).tolist())
     half, first = run(trainer.init(0), 3)
     np.testing.assert_array_equal(np.isnan(first["return"]), [False] * 3 + [True] * 3)
-    dismiss()
+    close_all()
     again, second = run(half, 3)
     assert checkpoint.digest(again) == checkpoint.digest(whole)
     np.testing.assert_array_equal(np.concatenate([first["return"][:3], second["return"][:3]]), log["return"])
@@ -229,9 +229,9 @@ def test_levels_that_are_vectors_suit_methods_that_fit_them(tmp_path: Path, meth
 
 
 def test_levels_of_any_structure_reach_the_environment(example: Path) -> None:
-    room = tutelage.build_room(tutelage.preset(str(example), "dr"))
-    level = room.space.sample(jax.random.key(0))
-    edited = room.space.edit(jax.random.key(1), level, 5)
+    domain = tutelage.build_domain(tutelage.preset(str(example), "dr"))
+    level = domain.space.sample(jax.random.key(0))
+    edited = domain.space.edit(jax.random.key(1), level, 5)
     assert jax.tree.structure(edited) == jax.tree.structure(level)
-    assert set(room.space.metrics(level)) == {"gravity", "length"}
-    assert room.suites == ("fresh",)
+    assert set(domain.space.metrics(level)) == {"gravity", "length"}
+    assert domain.suites == ("fresh",)

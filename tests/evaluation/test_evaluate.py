@@ -315,10 +315,10 @@ def test_a_recorded_episode_has_every_state(tmp_path: Path) -> None:
 
 
 def test_a_recorded_episode_can_be_drawn(untrained: tuple[Any, Any], tmp_path: Path) -> None:
-    room = tutelage.build_room(tutelage.preset("maze", "dr", "small"))
-    draw: Callable[..., None] | None = room.animate
+    domain = tutelage.build_domain(tutelage.preset("maze", "dr", "small"))
+    draw: Callable[..., None] | None = domain.animate
     assert draw is not None
-    for task in (*room.suite("fresh").tasks, *room.suite("PerfectMaze-S").tasks):
+    for task in (*domain.suite("fresh").tasks, *domain.suite("PerfectMaze-S").tasks):
         # A student that looks straight ahead needs no eyes of the right size.
         episode = record(Scripted(), jnp.array([FORWARD, RIGHT, FORWARD, LEFT]), task)
         draw(episode.level, episode.states, tmp_path / "episode.gif")

@@ -18,7 +18,7 @@ from tutelage.evaluation.evaluate import evaluate
 from tutelage.evaluation.record import record
 from tutelage.hosts import play
 from tutelage.hosts.environment import HostEnvironment
-from tutelage.hosts.fleet import _open, dismiss, hire
+from tutelage.hosts.fleet import _open, close_all, get_fleet
 from tutelage.hosts.play import HostCollector, by_name
 from tutelage.hosts.simulator import Maker, load_file, nested
 from tutelage.hosts.spaces import observed, played
@@ -59,7 +59,7 @@ def counting_levels(*shape: int, trouble: int = 0) -> dict[str, Any]:
 @pytest.fixture(scope="module", autouse=True)
 def _nobody_stays():
     yield
-    dismiss()
+    close_all()
     assert not _open
 
 
@@ -112,7 +112,7 @@ def test_the_same_key_gives_the_same_rollout_after_any_history():
     collect = HostCollector(COUNTING, one, 5)
     before = collect(jax.random.key(0), state, levels)
     other = collect(jax.random.key(1), state, levels)
-    dismiss()
+    close_all()
     after = collect(jax.random.key(0), state, levels)
     jax.tree.map(np.testing.assert_array_equal, before, after)
     assert not np.array_equal(before.action, other.action)
@@ -137,10 +137,10 @@ def test_every_episode_of_an_evaluation_counts_whatever_the_fleet_has():
         return {"goal": jax.random.randint(key, (), 3, 9), "limit": jnp.int32(6), "trouble": jnp.int32(0)}
 
     suite = Suite("s", (Task("a", COUNTING, sample, 50), Task("b", COUNTING, sample, 50)))
-    dismiss()
+    close_all()
     few = evaluate(one, state, suite, episodes=11)
     level = {name: value[0] for name, value in by_name(counting_levels(1, 6)).items()}
-    hire(COUNTING, level, 5)
+    get_fleet(COUNTING, level, 5)
     again = evaluate(one, state, suite, episodes=11)
     for mine, theirs in zip(few.tasks, again.tasks, strict=True):
         np.testing.assert_array_equal(mine.returns, theirs.returns)
@@ -168,7 +168,7 @@ def test_every_episode_of_an_evaluation_counts_whatever_the_fleet_has():
 )
 def test_a_worker_that_dies_hangs_or_errs_is_named_with_its_level(trouble: int, words: list[str]):
     levels = {name: value[0] for name, value in counting_levels(1, 4, trouble=trouble).items()}
-    fleet = hire(COUNTING, levels, 4)
+    fleet = get_fleet(COUNTING, levels, 4)
 
     def play() -> None:
         fleet.reset(levels, np.arange(4))
@@ -186,7 +186,7 @@ def test_a_worker_that_dies_hangs_or_errs_is_named_with_its_level(trouble: int, 
     assert not _open  # the next who asks gets a new fleet
     healthy = {name: value[0] for name, value in counting_levels(1, 4).items()}
     if trouble == 1:
-        assert hire(COUNTING, healthy, 4).reset(healthy, np.arange(4)).shape == (4, 3)
+        assert get_fleet(COUNTING, healthy, 4).reset(healthy, np.arange(4)).shape == (4, 3)
 
 
 def test_a_level_keeps_its_structure():

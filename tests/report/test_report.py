@@ -532,11 +532,11 @@ def test_a_checkpoint_shows_levels_a_lineage_and_the_student(tmp_path: Path):
     chosen = tutelage.override(tutelage.preset("maze", "accel", "small"), TINY)
     record = evaluation([0.5], suite="fresh", tasks=("Fresh",))
     path = write(tmp_path / "run", chosen, [record])
-    trainer, room = tutelage.build(chosen), tutelage.build_room(chosen)
+    trainer, domain = tutelage.build(chosen), tutelage.build_domain(chosen)
     state = trainer.init(0, 0)
 
     def filled(buffer: BufferState) -> BufferState:
-        levels = [room.space.sample(jax.random.key(seed)) for seed in range(4)]
+        levels = [domain.space.sample(jax.random.key(seed)) for seed in range(4)]
         few = {
             "score": [0.4, 0.3, 0.2, 0.1],
             "id": [6, 4, 2, 9],

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tutelage.rl.networks import CORES, GRU, LSTM, ActorCritic, Dense, Patches
+from tutelage.rl.networks import CORES, GRU, LSTM, ActorCritic, Conv3x3, Dense
 
 STEPS, BATCH, INPUTS, WIDTH = 6, 3, 4, 5
 RNG = np.random.default_rng(0)
@@ -120,7 +120,7 @@ def test_actor_critic_has_a_policy_and_a_value_for_every_step(core):
 @pytest.mark.parametrize("size", [5, 9], ids=["small, whole image", "large, by patches"])
 def test_a_product_of_patches_is_a_convolution(size: int) -> None:
     image = jax.random.normal(jax.random.key(0), (4, size, size + 1, 3))
-    layer = Patches(8)
+    layer = Conv3x3(8)
     params = layer.init(jax.random.key(1), image)
     params = jax.tree.map(lambda p: jax.random.normal(jax.random.key(p.ndim), p.shape), params)
 

@@ -21,12 +21,12 @@ from rich.console import Console
 import tutelage
 from tutelage.cli import main
 from tutelage.errors import UserError
-from tutelage.runs import cell, engines, grid, session, study
+from tutelage.runs import engines, grid, session, study, worker
 from tutelage.runs.directory import METRICS, RunDirectory
 from tutelage.runs.engines import Local, Process, Ray, compute, engine, shares
 from tutelage.runs.grid import Study
 from tutelage.runs.overview import Overview
-from tutelage.runs.study import CellRun, State
+from tutelage.runs.study import State, StudyRun
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(ROOT.glob("studies/*.toml"))
@@ -76,10 +76,10 @@ class Watcher:
         self.most = 0
         self.at_tick = at_tick
 
-    def changed(self, run: CellRun, state: State, note: str = "") -> None:
-        self.heard.append((run.cell.name, state, note))
+    def changed(self, run: StudyRun, state: State, note: str = "") -> None:
+        self.heard.append((run.plan.name, state, note))
 
-    def tick(self, states: Mapping[CellRun, State]) -> None:
+    def tick(self, states: Mapping[StudyRun, State]) -> None:
         self.most = max(self.most, sum(state is State.RUNNING for state in states.values()))
         self.at_tick(states)
 
@@ -94,7 +94,7 @@ def parsed(text: str = TEXT) -> Study:
 def run(path: Path, text: str = TEXT, slots: int = 2, watcher: Watcher | None = None) -> dict[str, State]:
     with study.opened(parsed(text), path) as runs:
         states = study.run_all(path, runs, Local(slots, COMMAND), watcher or Watcher(), pause=0.02)
-    return {run.cell.name: state for run, state in states.items()}
+    return {run.plan.name: state for run, state in states.items()}
 
 
 ALL = {"dr/s0", "dr/s1", "plr/s0", "plr/s1"}
@@ -104,10 +104,10 @@ ALL = {"dr/s0", "dr/s1", "plr/s0", "plr/s1"}
 
 
 def test_a_study_is_methods_by_seeds_and_every_setting_can_be_said() -> None:
-    cells = parsed().cells
-    assert [cell.name for cell in cells] == ["dr/s0", "plr/s0", "dr/s1", "plr/s1"]
-    assert [cell.seed for cell in cells] == [0, 0, 1, 1]
-    assert all((cell.settings.train.log_every, cell.iterations) == (2, ITERATIONS) for cell in cells)
+    plans = parsed().plans
+    assert [plan.name for plan in plans] == ["dr/s0", "plr/s0", "dr/s1", "plr/s1"]
+    assert [plan.seed for plan in plans] == [0, 0, 1, 1]
+    assert all((plan.settings.train.log_every, plan.iterations) == (2, ITERATIONS) for plan in plans)
 
 
 def test_a_method_has_settings_of_its_own_and_variants_come_on_top() -> None:
@@ -116,36 +116,36 @@ def test_a_method_has_settings_of_its_own_and_variants_come_on_top() -> None:
         '[variant.cold]\nmethods = ["plr"]\nreplay.temperature = 0.1\n'
         "[variant.long]\ntrain.steps = 400\n"
     )
-    cells = {cell.name: cell.settings for cell in parsed(text).cells if cell.seed == 1}
-    assert set(cells) == {"dr/s1", "dr-long/s1", "plr/s1", "plr-cold/s1", "plr-long/s1"}
-    assert [cells[name].curriculum.replay.temperature for name in ("plr/s1", "plr-cold/s1", "plr-long/s1")] == [
+    plans = {plan.name: plan.settings for plan in parsed(text).plans if plan.seed == 1}
+    assert set(plans) == {"dr/s1", "dr-long/s1", "plr/s1", "plr-cold/s1", "plr-long/s1"}
+    assert [plans[name].curriculum.replay.temperature for name in ("plr/s1", "plr-cold/s1", "plr-long/s1")] == [
         0.5,
         0.1,
         0.5,
     ]
-    assert [cells[name].train.log_every for name in ("dr/s1", "plr-cold/s1")] == [2, 5]
-    assert [cells[name].train.steps for name in ("dr/s1", "dr-long/s1")] == [200, 400]
+    assert [plans[name].train.log_every for name in ("dr/s1", "plr-cold/s1")] == [2, 5]
+    assert [plans[name].train.steps for name in ("dr/s1", "dr-long/s1")] == [200, 400]
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_the_studies_that_come_with_tutelage_are_valid(path: Path) -> None:
-    cells = grid.read(path).cells
-    assert len(cells) == len({cell.name for cell in cells}) > 1
-    assert {cell.settings.environment for cell in cells} == {"maze"}
+    plans = grid.read(path).plans
+    assert len(plans) == len({plan.name for plan in plans}) > 1
+    assert {plan.settings.environment for plan in plans} == {"maze"}
 
 
 def test_the_studies_of_the_thesis_have_its_methods_blocks_and_seeds() -> None:
-    studies = {path.stem: grid.read(path).cells for path in STUDIES}
+    studies = {path.stem: grid.read(path).plans for path in STUDIES}
     assert set(studies) == {"maze-dcd", "maze-accel", "maze-editors", "maze-fast", "maze-laptop", "maze-small"}
     dcd, accel = studies["maze-dcd"], studies["maze-accel"]
     methods = {"dr", "minimax", "paired", "repaired", "plr", "robust-plr", "robust-plr-500M"}
-    assert ({cell.group for cell in dcd}, {cell.seed for cell in dcd}) == (methods, set(range(10)))
-    assert {cell.settings.env.blocks for cell in dcd} == {25}
-    assert {cell.settings.train.steps for cell in dcd} == {250_000_000, 500_000_000}
+    assert ({plan.group for plan in dcd}, {plan.seed for plan in dcd}) == (methods, set(range(10)))
+    assert {plan.settings.env.blocks for plan in dcd} == {25}
+    assert {plan.settings.train.steps for plan in dcd} == {250_000_000, 500_000_000}
     methods = {"dr", "robust-plr", "accel", "accel-random-start", "paired", "minimax"}
-    assert ({cell.group for cell in accel}, {cell.seed for cell in accel}) == (methods, set(range(5)))
-    assert {cell.settings.env.blocks for cell in accel} == {60}
-    assert {cell.settings.curriculum.evolve.start for cell in accel if cell.settings.method == "accel"} == {
+    assert ({plan.group for plan in accel}, {plan.seed for plan in accel}) == (methods, set(range(5)))
+    assert {plan.settings.env.blocks for plan in accel} == {60}
+    assert {plan.settings.curriculum.evolve.start for plan in accel if plan.settings.method == "accel"} == {
         "empty",
         "random",
     }
@@ -212,7 +212,7 @@ def test_a_bad_file_is_refused_in_a_sentence(old: str, new: str, message: str) -
 # --- who runs when
 
 
-def test_all_cells_run_as_many_at_once_as_there_are_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_runs_run_as_many_at_once_as_there_are_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_SLEEP", "0.3")
     watcher = Watcher()
     assert run(tmp_path / "out", watcher=watcher) == dict.fromkeys(ALL, State.FINISHED)
@@ -224,7 +224,7 @@ def test_all_cells_run_as_many_at_once_as_there_are_slots(tmp_path: Path, monkey
         assert (tmp_path / "out" / f"{name}.log").read_text().startswith(name)
 
 
-def test_what_is_finished_is_not_run_again_and_a_grown_grid_adds_cells(tmp_path: Path) -> None:
+def test_what_is_finished_is_not_run_again_and_a_grown_grid_adds_runs(tmp_path: Path) -> None:
     run(tmp_path / "out")
     watcher = Watcher()
     more = TEXT.replace("[0, 1]", "[0, 1, 2]")
@@ -261,7 +261,7 @@ def test_asked_to_stop_it_stops_all_and_can_be_started_again(
 
     asked: list[bool] = []
 
-    def interrupt(states: Mapping[CellRun, State]) -> None:
+    def interrupt(states: Mapping[StudyRun, State]) -> None:
         running = [run for run, state in states.items() if state is State.RUNNING]
         if len(running) == 2 and all(run.iteration == 6 for run in running) and not asked:
             asked.append(True)  # a second time would mean: at once
@@ -295,7 +295,7 @@ def test_a_run_that_another_process_is_still_writing_is_waited_for(tmp_path: Pat
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
 
-        def let_go(states: Mapping[CellRun, State]) -> None:
+        def let_go(states: Mapping[StudyRun, State]) -> None:
             if sum(state is State.FINISHED for state in states.values()) == 3 and not holder.stdin.closed:
                 holder.stdin.write("\n")
                 holder.stdin.close()
@@ -338,11 +338,11 @@ def test_each_run_is_pinned_to_its_share(tmp_path: Path, monkeypatch: pytest.Mon
     assert said <= set(map(str, cores))
     pinned = []
     monkeypatch.setattr(os, "sched_setaffinity", lambda process, cores: pinned.append((process, list(cores))))
-    monkeypatch.setattr(cell, "_train", lambda path, log: not (path == "runs/x" and log == ["tensorboard"]))
-    monkeypatch.setattr(cell, "_stop_with_the_study", lambda: None)
-    assert cell.main(["runs/x", "--cores", "3,5", "--log", "tensorboard"]) == 130
+    monkeypatch.setattr(plan, "_train", lambda path, log: not (path == "runs/x" and log == ["tensorboard"]))
+    monkeypatch.setattr(plan, "_stop_with_the_study", lambda: None)
+    assert worker.main(["runs/x", "--cores", "3,5", "--log", "tensorboard"]) == 130
     assert pinned == [(0, [3, 5])]
-    assert cell.main(["runs/y"]) == 0
+    assert worker.main(["runs/y"]) == 0
 
 
 # --- the directory
@@ -447,7 +447,7 @@ def test_the_command_says_how_to_go_on(
 ) -> None:
     monkeypatch.setenv("FAKE_WAIT", "plr/s1")
 
-    def interrupt(self: Overview, run: CellRun, state: State, note: str = "") -> None:
+    def interrupt(self: Overview, run: StudyRun, state: State, note: str = "") -> None:
         if state is State.RUNNING:
             signal.raise_signal(signal.SIGINT)
 
@@ -519,8 +519,8 @@ def test_a_study_that_was_killed_with_all_its_runs_goes_on_as_if_it_had_not_been
     file.write_text(REAL)
     command = [sys.executable, "-m", "tutelage.cli", "study", str(file), "--out", str(out), "--jobs", "2"]
     parent = subprocess.Popen(command, env=_environment(), stderr=subprocess.PIPE)
-    with study.opened(grid.read(file), tmp_path / "unused") as cells:
-        runs = [CellRun(run.cell, out / run.cell.name) for run in cells]
+    with study.opened(grid.read(file), tmp_path / "unused") as plans:
+        runs = [StudyRun(run.plan, out / run.plan.name) for run in plans]
     while not any(list(run.path.glob("checkpoints/*.npz")) for run in runs):
         assert parent.poll() is None, parent.communicate()
         time.sleep(0.02)
@@ -539,7 +539,7 @@ def test_a_study_that_was_killed_with_all_its_runs_goes_on_as_if_it_had_not_been
     monkeypatch.setattr(session, "build", functools.cache(session.build))
     monkeypatch.setattr(session, "compiled", functools.cache(session.compiled))
     for run in runs:
-        undisturbed = tutelage.train(run.cell.settings, tmp_path / f"alone-{run.cell.seed}")
+        undisturbed = tutelage.train(run.plan.settings, tmp_path / f"alone-{run.plan.seed}")
         resumed = tutelage.load(run.path)
         assert resumed.finished
         assert resumed.digest == undisturbed.digest
@@ -579,8 +579,8 @@ def test_a_study_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
     asked: list[bool] = []
 
-    def interrupt(states: Mapping[CellRun, State]) -> None:
-        if any(run.cell.name == "dr/s1" and run.iteration == 6 for run in states) and not asked:
+    def interrupt(states: Mapping[StudyRun, State]) -> None:
+        if any(run.plan.name == "dr/s1" and run.iteration == 6 for run in states) and not asked:
             asked.append(True)
             signal.raise_signal(signal.SIGINT)
 
@@ -593,7 +593,7 @@ def test_a_study_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             states = study.run_all(tmp_path / "out", runs, works, watcher, pause=0.05)
     finally:
         works.close()
-    ended = {run.cell.name: state for run, state in states.items()}
+    ended = {run.plan.name: state for run, state in states.items()}
     assert ended["dr/s0"] is ended["accel/s0"] is State.FINISHED
     assert ended["plr/s0"] is State.FAILED
     assert "something broke" in (tmp_path / "out" / "plr" / "s0.log").read_text()

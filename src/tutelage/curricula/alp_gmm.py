@@ -12,10 +12,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from ..envs.base import Parameters
 from ..errors import require
 from ..scores import episodes
-from ..seeds import everybody
+from ..seeds import all_seeds
 from ..types import Level, Metrics, Proposal, Rollout
+from . import sum_tree
 from .base import Info, newly_generated, only_if
-from .draws import draw
 from .mixture import Mixture, fit, unused
 
 
@@ -80,7 +80,7 @@ class AlpGmm:
         k_random, k_explore, k_choose, k_noise, k_level = jax.random.split(key, 5)
         random = jax.random.uniform(k_random, state.playing.shape)
         explore = (jax.random.uniform(k_explore, (self.levels, 1)) < self.explore) | (state.seen < self.fit_every)
-        chosen = draw(k_choose, chances(state.mixture), self.levels)
+        chosen = sum_tree.sample(k_choose, chances(state.mixture), self.levels)
         noise = jax.random.normal(k_noise, (self.levels, len(self.parameters.box.low) + 1))
         drawn = state.mixture.mean[chosen] + jnp.einsum("bij,bj->bi", state.mixture.factor[chosen], noise)
         points = jnp.where(explore, random, jnp.clip(drawn[:, :-1], 0.0, 1.0))
@@ -104,7 +104,7 @@ class AlpGmm:
             return mixture, {"mixture/gaussians": mixture.used.sum().astype(jnp.float32)}
 
         # Seeds play equally many levels, so all of them fit at once.
-        due = everybody(seen // self.fit_every > state.seen // self.fit_every)
+        due = all_seeds(seen // self.fit_every > state.seen // self.fit_every)
         mixture, metrics = only_if(due, refit, state.mixture)
         metrics["progress"] = progress.mean()
         return AlpGmmState(history, seen, mixture, state.playing), Info(progress[None], returns, metrics)

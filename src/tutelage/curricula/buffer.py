@@ -21,11 +21,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from ..errors import require, unknown
-from ..seeds import rarely
+from ..seeds import recompute_if
 from ..types import Level
-from .draws import draw, sums
-from .entering import Arrivals, Held, enter, few_are_fewer
-from .order import ranks, sort
+from . import sum_tree
+from .insertion import Incoming, SlotStats, candidates_suffice, enter
+from .ranking import ranks, sort
 
 Prioritisation = Literal["rank", "proportional", "greedy", "uniform"]
 
@@ -120,12 +120,12 @@ class LevelBuffer:
         stale = jnp.where(stale.max() > 0, stale, state.filled).astype(jnp.float32)
         if self.prioritisation == "proportional":
             weights = self._proportional(state.score, state.filled)
-            by_score = draw(k_score, weights, number)
+            by_score = sum_tree.sample(k_score, weights, number)
         else:
             # The filled slots are the first ones, and so are the ranks that they have.
             weights = jnp.where(state.filled, jnp.asarray(self._rank_table), 0.0)
-            by_score = state.order[draw(k_score, weights, number)]
-        by_stale = draw(k_stale, stale, number)
+            by_score = state.order[sum_tree.sample(k_score, weights, number)]
+        by_stale = sum_tree.sample(k_stale, stale, number)
         return jnp.where(jax.random.uniform(k_which, (number,)) < self.staleness, by_stale, by_score)
 
     def take(self, state: BufferState, slots: Int[Array, " B"]) -> Level:
@@ -146,7 +146,7 @@ class LevelBuffer:
         filled = jnp.asarray(rank) <= number
         if self.prioritisation == "proportional":
             weight = self._proportional(score, filled)
-            total = sums(weight)[-1][0]
+            total = sum_tree.build(weight)[-1][0]
         else:
             # Ranks that are known now are looked up now: XLA would take seconds for a million of them.
             table = self._rank_table if isinstance(rank, np.ndarray) else jnp.asarray(self._rank_table)
@@ -200,9 +200,9 @@ class LevelBuffer:
         # What is stored is always finite, and so are sums and ratios of it.
         score = jnp.clip(jnp.nan_to_num(entries.score, nan=0.0), -1e30, 1e30)
         number = score.shape[0]
-        arrivals = Arrivals(score, entries.best, entries.slots.astype(jnp.int32), self._first_same(keys, entries), keys)
+        arrivals = Incoming(score, entries.best, entries.slots.astype(jnp.int32), self._first_same(keys, entries), keys)
         # A proportional weight depends on all scores at once, so nothing less than all of them will do.
-        few = few_are_fewer(self.capacity, number) and self.prioritisation != "proportional"
+        few = candidates_suffice(self.capacity, number) and self.prioritisation != "proportional"
         held, placed, wrote = enter(_held(state), arrivals, self._support, few)
 
         # Only now are the levels themselves written, each to the slot where it was the last newcomer.
@@ -248,8 +248,8 @@ class LevelBuffer:
         return jnp.maximum(before, jnp.where(same, played[None, :], -jnp.inf).max(axis=1))
 
 
-def _held(state: BufferState) -> Held:
-    return Held(state.score, state.best, state.stamp, state.order, state.size, state.clock)
+def _held(state: BufferState) -> SlotStats:
+    return SlotStats(state.score, state.best, state.stamp, state.order, state.size, state.clock)
 
 
 def _stale(state: BufferState) -> Float[Array, ""]:
@@ -281,7 +281,7 @@ def slots_of(keys: UInt32[Array, "B 2"], hashes: UInt32[Array, "K 2"], size: Int
     near = jnp.minimum((block[:, None] * _BLOCK + jnp.arange(_BLOCK)).reshape(-1), capacity - 1)
     same = (hashes[near][:, None] == keys).all(axis=-1) & (near < size)[:, None]
     found = jnp.where(same, near[:, None], -1).max(axis=0).astype(jnp.int32)
-    return rarely(hit.sum() > most, found, among_all)
+    return recompute_if(hit.sum() > most, found, among_all)
 
 
 _BLOCK = 64

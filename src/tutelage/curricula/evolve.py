@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..errors import require
-from ..seeds import everybody
-from ..students import over_students
+from ..seeds import all_seeds
+from ..students import vmap_students
 from ..types import EDITED, REPLAYED, Level, Proposal, Rollout
 from .base import Curriculum, Info, only_if
 from .editors import Editor
@@ -61,7 +61,7 @@ class Evolve:
     def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: EvolveState) -> tuple[EvolveState, Proposal]:
         k_inner, k_edit = jax.random.split(key)
         k_decide, k_inner_coins = jax.random.split(coins)
-        edit = everybody(state.replayed & (jax.random.uniform(k_decide) < self.rate))
+        edit = all_seeds(state.replayed & (jax.random.uniform(k_decide) < self.rate))
 
         def edited() -> tuple[Any, Any, Proposal]:
             editor, levels = self.editor.edit(k_edit, state.editor, state.parents)
@@ -83,7 +83,7 @@ class Evolve:
     ) -> tuple[EvolveState, Info]:
         k_inner, k_editor = jax.random.split(key)
         inner, info = self.inner.observe(k_inner, state.inner, proposal, rollout)
-        chosen = over_students(self._choose, self.students)(info.scores, info.returns)
+        chosen = vmap_students(self._choose, self.students)(info.scores, info.returns)
         pick = jax.vmap(lambda tree, i: jax.tree.map(lambda x: x[i], tree))
         parents, ids, generations = pick((proposal.levels, proposal.ids, proposal.generations), chosen)
         editor, metrics = only_if(

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..errors import require
 from ..scores import Score, episodes
-from ..seeds import anybody, everybody
-from ..students import over_students
+from ..seeds import all_seeds, any_seed
+from ..students import vmap_students
 from ..types import GENERATED, REPLAYED, Level, Metrics, Proposal, Rollout
 from .base import Curriculum, Info, only_if
 from .buffer import BufferState, Entries, LevelBuffer
@@ -80,14 +80,14 @@ class Replay:
         # A training set that was seen whole has nothing new to offer (Algorithm 1).
         replay = (jax.random.uniform(k_decide) < rate) & (filled >= needed) | ((coverage >= 1) & (filled > 0))
         # Seeds share the coin but not what they have kept: the last one to be ready opens replay for all.
-        replay = everybody(replay)
+        replay = all_seeds(replay)
 
         def new(base: Any) -> tuple[Any, Proposal]:
             base, proposal = self.base.propose(k_new, k_base, base)
             return base, proposal._replace(learn=proposal.learn & self.learn_from_new)
 
         def old(base: Any) -> tuple[Any, Proposal]:
-            draw = over_students(self._draw, self.students)
+            draw = vmap_students(self._draw, self.students)
             levels, slots, ids, parents, generations = draw(jax.random.split(k_old, self.students), state.buffer)
             source, learn = jnp.int32(REPLAYED), jnp.array(True)
             return base, Proposal(levels, slots, source, learn, ids, parents, generations)
@@ -103,7 +103,7 @@ class Replay:
         self, key: PRNGKeyArray, state: ReplayState, proposal: Proposal, rollout: Rollout
     ) -> tuple[ReplayState, Info]:
         view = self.score.view(rollout)
-        slots, best = over_students(self._recall, self.students)(
+        slots, best = vmap_students(self._recall, self.students)(
             state.buffer, proposal.levels, proposal.slots, view.best
         )
         if self.relative:
@@ -111,7 +111,7 @@ class Replay:
         reachable = best if self.optimum is None else jax.vmap(jax.vmap(self.optimum))(proposal.levels)
         scores = self.score(rollout, view, reachable)
         entries = Entries(proposal.levels, slots, scores, best, proposal.parents, proposal.generations)
-        buffer, placed = over_students(self.buffer.update, self.students)(state.buffer, entries)
+        buffer, placed = vmap_students(self.buffer.update, self.students)(state.buffer, entries)
 
         # The base is told about its own levels only.
         def tell() -> tuple[Any, Metrics]:
@@ -126,7 +126,7 @@ class Replay:
 
     def _recall(self, buffer: BufferState, levels: Any, slots: Array, played: Array) -> tuple[Array, Array]:
         slots = jax.lax.cond(
-            anybody((slots < 0).any()),
+            any_seed((slots < 0).any()),
             lambda: jnp.where(slots < 0, self.buffer.find(buffer, levels), slots),
             lambda: slots,
         )

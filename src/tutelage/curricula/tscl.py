@@ -15,8 +15,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..scores import episodes
 from ..types import Level, Proposal, Rollout
+from . import sum_tree
 from .base import Info, newly_generated
-from .draws import draw
 
 
 class TsclState(NamedTuple):
@@ -65,11 +65,11 @@ class Tscl:
         )
 
     def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: TsclState) -> tuple[TsclState, Proposal]:
-        state = state._replace(playing=draw(key, self.chances(state), self.levels))
+        state = state._replace(playing=sum_tree.sample(key, self.chances(state), self.levels))
         return state, newly_generated(_taken(state))
 
     def generate(self, key: PRNGKeyArray, state: TsclState) -> Level:
-        return _taken(state._replace(playing=draw(key, self.chances(state), self.levels)))
+        return _taken(state._replace(playing=sum_tree.sample(key, self.chances(state), self.levels)))
 
     def chances(self, state: TsclState) -> Float[Array, " N"]:
         """How likely each level is to be proposed."""

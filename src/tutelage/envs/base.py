@@ -115,7 +115,7 @@ class Parameters:
 
 
 @dataclass(frozen=True)
-class Room:
+class Domain:
     """An environment with all that belongs to it: what a registry entry builds."""
 
     env: Environment | HostEnvironment

@@ -13,14 +13,14 @@ from ..errors import unknown
 from ..settings import Settings
 
 if TYPE_CHECKING:
-    from .base import Room
+    from .base import Domain
     from .custom.entry import FileEntry
     from .published import Published
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where an environment lives. Its package has ``settings`` (presets) and ``room`` (the environment itself), and
+    """Where an environment lives. Its package has ``settings`` (presets) and ``domain`` (the environment itself), and
     may have ``published`` (figures from the literature).
     """
 
@@ -43,9 +43,9 @@ class Entry:
         name = f"{self.package}.published"
         return import_module(name).PUBLISHED if find_spec(name) else ()
 
-    def build(self, settings: Any) -> Room:
+    def build(self, settings: Any) -> Domain:
         """Build the environment from its part of the settings (``Settings.env``)."""
-        return import_module(f"{self.package}.room").build(settings)
+        return import_module(f"{self.package}.domain").build(settings)
 
 
 ENVIRONMENTS = {

@@ -33,7 +33,7 @@ EACH = 8
 """Environments of a worker, where nobody needs a certain number of them."""
 
 
-def hire(env: HostEnvironment, level: Mapping[str, np.ndarray], number: int | None = None) -> Fleet:
+def get_fleet(env: HostEnvironment, level: Mapping[str, np.ndarray], number: int | None = None) -> Fleet:
     """The fleet of an environment. ``level`` is one level, or a batch of some other number of them.
 
     With a ``number`` it has exactly so many; without one, as many as the fleet has that is there.
@@ -62,7 +62,7 @@ def _unguarded() -> Iterator[None]:
 
 
 @atexit.register
-def dismiss() -> None:
+def close_all() -> None:
     """End all workers."""
     for fleet in list(_open.values()):
         fleet.close()

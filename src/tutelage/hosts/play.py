@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from ..rl.ppo import Student, StudentState
-from ..students import over_students
+from ..students import vmap_students
 from ..types import Level, Rollout
 from .environment import HostEnvironment
-from .fleet import Fleet, hire
+from .fleet import Fleet, get_fleet
 from .simulator import ALL, EVEN, ODD, PARTS
 
 
@@ -51,7 +51,7 @@ class HostCollector:
         named = {name: value.reshape(number, *value.shape[2:]) for name, value in by_name(levels).items()}
         students = students._replace(optimiser=())  # which no step reads: handing it over at every one takes time
         k_seeds, k_play = jax.random.split(key)
-        fleet = hire(self.env, named, number)
+        fleet = get_fleet(self.env, named, number)
         obs = fleet.reset(named, random_seeds(k_seeds, number)).reshape(*size, *self.env.shape)
         log = _Log(count, self.steps, batch)
         # Two halves take turns: while simulators play the one, the student chooses for the other. Of few levels all are
@@ -148,12 +148,12 @@ def compiled_student(student: Student, count: int, batch: int) -> tuple[Callable
     ``act(students, noise, memory, obs, first)`` gives memory and decision, ``value(students, memory, obs, first)`` what
     they expect.
     """
-    noise_of = over_students(lambda key: student.noise(key, batch), count)
+    noise_of = vmap_students(lambda key: student.noise(key, batch), count)
 
     def noise(key: PRNGKeyArray) -> Array:
         return noise_of(jax.random.split(key, count))
 
-    act, value = over_students(student.act, count), over_students(student.value, count)
+    act, value = vmap_students(student.act, count), vmap_students(student.value, count)
     return jax.jit(jax.vmap(noise)), jax.jit(act), jax.jit(value)
 
 
@@ -172,7 +172,7 @@ def play_episodes(
     and goes on. ``watch`` sees the actions and answers of every step.
     """
     named = by_name(levels)
-    fleet = hire(env, named)
+    fleet = get_fleet(env, named)
     starts, goes_on = keys
     seeds = np.asarray(jax.vmap(lambda key: jax.random.randint(key, (), 0, 2**31 - 1))(starts))
     total, returns, lengths = len(seeds), [], []

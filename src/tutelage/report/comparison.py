@@ -50,7 +50,7 @@ class Spread(NamedTuple):
         return f"{self.mean:.2f}" + (f" ± {self.error:.2f}" if self.error is not None else "")
 
 
-class Standing(NamedTuple):
+class MethodResult(NamedTuple):
     """A method beside the others."""
 
     method: Method
@@ -82,7 +82,7 @@ class Comparison(NamedTuple):
     measure: Measure
     level: float
     reference: Method
-    standings: tuple[Standing, ...]
+    standings: tuple[MethodResult, ...]
     published: tuple[Published, ...]
 
     def table(self) -> Table:
@@ -236,14 +236,14 @@ def scores(study: Study, method: Method, measure: Measure) -> np.ndarray:
     return np.array([[record.tasks[task].value(measure) for task in study.tasks] for record in last])
 
 
-def _standing(study: Study, method: Method, reference: Method, measure: Measure, level: float) -> Standing:
+def _standing(study: Study, method: Method, reference: Method, measure: Measure, level: float) -> MethodResult:
     mine, theirs = scores(study, method, measure), scores(study, reference, measure)
     both = min(method.n, reference.n) > 1
     other = method is not reference
     versus = Range(float(improvement(mine, theirs)), None)
     if both:
         versus = _range(estimate_improvement(mine, theirs, level))
-    return Standing(
+    return MethodResult(
         method=method,
         steps=tuple(run.last(study.suite).steps for run in method.runs),
         tasks={task: _spread(mine[:, column]) for column, task in enumerate(study.tasks)},

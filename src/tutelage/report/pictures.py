@@ -18,7 +18,7 @@ from PIL import Image, ImageChops, ImageFilter
 from ..curricula.buffer import BufferState
 from ..errors import UserError
 from ..evaluation.record import Episode, record
-from ..runs.levels import Exhibit, buffer_of, exhibit, generated_levels, top_levels
+from ..runs.levels import LevelCard, buffer_of, exhibit, generated_levels, top_levels
 from ..runs.session import Run, load
 from ..types import Level
 from .records import EvaluationRecord, RunRecord
@@ -75,7 +75,7 @@ def show(source: RunRecord, suite: str, top: int, warn: Callable[[str], None]) -
     kept = buffer is not None and int(buffer.size) > 0
     levels: tuple[Picture, ...] = ()
     lineage = None
-    if run.room.gallery is None:
+    if run.domain.gallery is None:
         remarks = [f"Levels of {source.settings.environment} cannot be drawn."]
     else:
         exhibits = top_levels(run, top) if kept else generated_levels(run, top)
@@ -84,7 +84,7 @@ def show(source: RunRecord, suite: str, top: int, warn: Callable[[str], None]) -
             lineage = _lineage(run, buffer)
             if lineage is None:
                 remarks.append("None of the best levels in the buffer was edited, so there is no lineage to draw.")
-    if run.room.animate is None:
+    if run.domain.animate is None:
         remarks.append(f"Episodes of {source.settings.environment} cannot be drawn.")
         episodes: tuple[Picture, ...] = ()
     else:
@@ -102,19 +102,19 @@ def _buffer(run: Run) -> BufferState | None:
         return None
 
 
-def _pictured(run: Run, entry: Exhibit) -> Picture:
+def _pictured(run: Run, entry: LevelCard) -> Picture:
     return Picture(entry.title, _figures(entry), "png", _png(_drawn(run, entry.level)))
 
 
-def _figures(entry: Exhibit) -> str:
+def _figures(entry: LevelCard) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in entry.metrics.items())
 
 
 def _drawn(run: Run, level: Level) -> Image.Image:
-    assert run.room.gallery is not None
+    assert run.domain.gallery is not None
     with TemporaryDirectory() as directory:
         path = Path(directory) / "level.png"
-        run.room.gallery([level], [""], path)
+        run.domain.gallery([level], [""], path)
         with Image.open(path) as image:
             return _trimmed(image.convert("RGB"))
 
@@ -198,7 +198,7 @@ def _outlined(before: Image.Image, now: Image.Image) -> Image.Image:
 
 def _episodes(run: Run, last: EvaluationRecord, suite: str) -> tuple[Picture, ...]:
     """Two tasks that are solved most often, and one that is solved least."""
-    tasks = {task.name: task for task in run.room.suite(suite).tasks}
+    tasks = {task.name: task for task in run.domain.suite(suite).tasks}
     by_rate = sorted((name for name in last.tasks if name in tasks), key=lambda name: -last.tasks[name].solved)
     solved = [name for name in by_rate if last.tasks[name].solved > 0][:2]
     failed = [name for name in by_rate[::-1] if last.tasks[name].solved < 1 and name not in solved][:1]
@@ -209,19 +209,19 @@ def _episodes(run: Run, last: EvaluationRecord, suite: str) -> tuple[Picture, ..
     pictures = []
     for name, wish in wishes:
         episodes = [record(run.trainer.student, state, tasks[name], 0, number) for number in range(ATTEMPTS)]
-        wished = [episode for episode in episodes if (episode.total > run.room.success) == wish]
+        wished = [episode for episode in episodes if (episode.total > run.domain.success) == wish]
         if wished:
             pictures.append(_moving(run, name, wish, min(wished, key=lambda episode: episode.length)))
     return tuple(pictures)
 
 
 def _moving(run: Run, name: str, solved: bool, episode: Episode) -> Picture:
-    assert run.room.animate is not None
+    assert run.domain.animate is not None
     shown = min(episode.length, LONGEST if solved else LONGEST_FAILURE)
     with TemporaryDirectory() as directory:
         path = Path(directory) / "episode.gif"
         states: Any = jax.tree.map(lambda x: x[: shown + 1], episode.states)
-        run.room.animate(episode.level, states, path)
+        run.domain.animate(episode.level, states, path)
         data = path.read_bytes()
     end = f"solved in {episode.length} steps" if solved else f"not solved in {episode.length} steps"
     cut = f", of which the first {shown} are shown" if shown < episode.length else ""

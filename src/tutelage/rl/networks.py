@@ -20,7 +20,7 @@ def _reset(carry: Carry, first: Bool[Array, " B"]) -> Carry:
     return jax.tree.map(lambda x: jnp.where(first[:, None], 0.0, x), carry)
 
 
-class Patches(nn.Module):
+class Conv3x3(nn.Module):
     """A 3x3 convolution without padding, as one product.
 
     For images of few channels XLA's own convolution costs several times what it computes on a CPU, above all backwards.
@@ -122,7 +122,7 @@ class Dense(nn.Module):
         return ()
 
 
-class Nothing(nn.Module):
+class Identity(nn.Module):
     """No shared layer at all: policy and value are networks of their own."""
 
     def __call__(self, carry: Carry, x: Float[Array, "T B d"], first: Bool[Array, "T B"]) -> tuple[Carry, Array]:
@@ -140,7 +140,7 @@ class Flat(nn.Module):
         return obs.reshape(obs.shape[0], -1).astype(jnp.float32)
 
 
-CORES = {"lstm": LSTM, "gru": GRU, "none": Dense, "apart": lambda width: Nothing()}
+CORES = {"lstm": LSTM, "gru": GRU, "none": Dense, "apart": lambda width: Identity()}
 ACTIVATIONS = {"relu": nn.relu, "tanh": nn.tanh}
 
 
@@ -156,7 +156,7 @@ class ActorCritic(nn.Module):
     """Policy and value from a sequence of observations ``[T, B, ...]``, through one shared core."""
 
     encoder: nn.Module
-    core: LSTM | GRU | Dense | Nothing
+    core: LSTM | GRU | Dense | Identity
     outputs: int
     head: int
     layers: int = 1

@@ -144,8 +144,8 @@ class Student:
             batch = jax.tree.map(lambda x: x.reshape(1, -1, *x.shape[2:]), batch)
 
         # A minibatch is drawn from all levels, so every device needs them all; the whole batch stays where it is.
-        batch = self.devices.split(batch) if ppo.minibatches == 1 else self.devices.whole(batch)
-        gradients = self.devices.mean(jax.value_and_grad(self._loss, has_aux=True))
+        batch = self.devices.shard(batch) if ppo.minibatches == 1 else self.devices.replicate(batch)
+        gradients = self.devices.pmean(jax.value_and_grad(self._loss, has_aux=True))
         rate = ppo.learning_rate * ((1.0 - progress) if ppo.anneal else 1.0)
         columns = batch.first.shape[1]
 

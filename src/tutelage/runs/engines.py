@@ -1,6 +1,6 @@
 """Where the runs of a study are computed: in processes of this machine, or as tasks of Ray. No JAX here.
 
-Either way a run is the same process (`cell.py`), which writes to its own directory and log file.
+Either way a run is the same process (`worker.py`), which writes to its own directory and log file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, Protocol
 
 from ..errors import UserError, require, unknown
 from ..machine import cores
-from .cell import STOPPED
+from .worker import STOPPED
 
-COMMAND = (sys.executable, "-m", "tutelage.runs.cell")
+COMMAND = (sys.executable, "-m", "tutelage.runs.worker")
 ENGINES = ("local", "ray")
 
 

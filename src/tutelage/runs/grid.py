@@ -22,7 +22,7 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlannedRun:
     """One run of a study."""
 
     group: str
@@ -49,7 +49,7 @@ class Study:
 
     source: str
     text: str
-    cells: tuple[Cell, ...]
+    plans: tuple[PlannedRun, ...]
 
 
 def read(path: Path | str) -> Study:
@@ -90,13 +90,13 @@ def parse(text: str, source: str) -> Study:
         for which in methods
         for group, changes in [(which, {}), *_variants(_tables(document, "variant", source), which, methods, source)]
     ]
-    cells = tuple(
-        Cell(group, _settings(base, which, changes, group, seed, source))
+    plans = tuple(
+        PlannedRun(group, _settings(base, which, changes, group, seed, source))
         for seed in seeds
         for group, which, changes in groups
     )
-    _require_different(cells, source)
-    return Study(source, text, cells)
+    _require_different(plans, source)
+    return Study(source, text, plans)
 
 
 def difference(old: Settings, new: Settings) -> str:
@@ -204,20 +204,20 @@ def _names(settings: Settings) -> set[str]:
     return {name.removeprefix("curriculum.") for name, _, _, _ in config.describe(settings)}
 
 
-def _require_different(cells: Iterable[Cell], source: str) -> None:
+def _require_different(plans: Iterable[PlannedRun], source: str) -> None:
     names: set[str] = set()
     same: dict[Settings, str] = {}
-    for cell in cells:
+    for plan in plans:
         require(
-            cell.name not in names, f"{source} asks for {cell.name} twice; name every method, variant and seed once."
+            plan.name not in names, f"{source} asks for {plan.name} twice; name every method, variant and seed once."
         )
         require(
-            cell.settings not in same,
-            f"{cell.name} and {same.get(cell.settings)} are the same run in {source}; "
+            plan.settings not in same,
+            f"{plan.name} and {same.get(plan.settings)} are the same run in {source}; "
             "a variant has to change some setting, so mend it or leave it out.",
         )
-        names.add(cell.name)
-        same[cell.settings] = cell.name
+        names.add(plan.name)
+        same[plan.settings] = plan.name
 
 
 def _at(where: str, problem: UserError) -> UserError:

@@ -14,7 +14,7 @@ from ..types import Level
 from .session import Run, check_student
 
 
-class Exhibit(NamedTuple):
+class LevelCard(NamedTuple):
     """A level, and what to say about it."""
 
     level: Level
@@ -39,7 +39,7 @@ def buffer_of(run: Run, student: int = 0) -> BufferState:
     return jax.tree.map(lambda x: np.asarray(x[student]), buffers[0])
 
 
-def top_levels(run: Run, number: int, student: int = 0) -> list[Exhibit]:
+def top_levels(run: Run, number: int, student: int = 0) -> list[LevelCard]:
     """The levels with the highest scores, best first."""
     buffer = buffer_of(run, student)
     size = int(buffer.size)
@@ -54,7 +54,7 @@ def top_levels(run: Run, number: int, student: int = 0) -> list[Exhibit]:
     ]
 
 
-def generated_levels(run: Run, number: int, seed: int = 0) -> list[Exhibit]:
+def generated_levels(run: Run, number: int, seed: int = 0) -> list[LevelCard]:
     """New levels from the run's generator as it is now: what a teacher that learns has come to build."""
     curriculum = run.trainer.curriculum
     generate = jax.jit(lambda key: jax.tree.map(lambda x: x[0], curriculum.generate(key, run.state.curriculum)))
@@ -64,17 +64,17 @@ def generated_levels(run: Run, number: int, seed: int = 0) -> list[Exhibit]:
     return [exhibit(run, levels, index, f"generated {index + 1}") for index in range(number)]
 
 
-def exhibit(run: Run, levels: Level, index: int, title: str) -> Exhibit:
+def exhibit(run: Run, levels: Level, index: int, title: str) -> LevelCard:
     """One of an array of levels, with its figures."""
     level: Any = jax.tree.map(lambda x: x[index], levels)
-    return Exhibit(level, title, {name: float(value) for name, value in run.trainer.space.metrics(level).items()})
+    return LevelCard(level, title, {name: float(value) for name, value in run.trainer.space.metrics(level).items()})
 
 
-def gallery(run: Run, levels: list[Exhibit], path: Path) -> None:
+def gallery(run: Run, levels: list[LevelCard], path: Path) -> None:
     """Draw levels with captions into one PNG."""
-    if run.room.gallery is None:
+    if run.domain.gallery is None:
         raise UserError(f"Levels of {run.settings.environment} cannot be drawn; leave --png out to print them.")
     try:
-        run.room.gallery([entry.level for entry in levels], [entry.caption for entry in levels], path)
+        run.domain.gallery([entry.level for entry in levels], [entry.caption for entry in levels], path)
     except (OSError, ValueError) as problem:
         raise UserError(f"The picture {path} could not be written: {problem}.") from problem

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from .study import CellRun, State
+from .study import State, StudyRun
 
 
 class Overview:
     """Watches a study. A row is a method with all its seeds; what needs a look is said in lines of its own."""
 
-    def __init__(self, runs: Sequence[CellRun], console: Console | None = None, pause: float = 60.0) -> None:
+    def __init__(self, runs: Sequence[StudyRun], console: Console | None = None, pause: float = 60.0) -> None:
         self.console = console or Console(stderr=True)
         self.pause = pause if not self.console.is_terminal else 1.0
         self._runs = runs
@@ -34,12 +34,12 @@ class Overview:
         if self._live:
             self._live.stop()
 
-    def changed(self, run: CellRun, state: State, note: str = "") -> None:
+    def changed(self, run: StudyRun, state: State, note: str = "") -> None:
         if self._live is None or state is State.FAILED:
-            self._say(f"{run.cell.name} {'started' if state is State.RUNNING else state}{f', {note}' if note else ''}")
+            self._say(f"{run.plan.name} {'started' if state is State.RUNNING else state}{f', {note}' if note else ''}")
         self._looked = 0.0 if self._live else self._looked
 
-    def tick(self, states: Mapping[CellRun, State]) -> None:
+    def tick(self, states: Mapping[StudyRun, State]) -> None:
         now = time.monotonic()
         if now - self._looked < self.pause:
             return
@@ -52,18 +52,18 @@ class Overview:
     def _say(self, message: str) -> None:
         self.console.print(message, soft_wrap=True, highlight=False, markup=False)
 
-    def _summary(self, states: Mapping[CellRun, State]) -> str:
+    def _summary(self, states: Mapping[StudyRun, State]) -> str:
         parts = [f"{share(list(states)):.1%} of all steps"]
         parts += [f"{count(states.values(), state)} {state}" for state in State if count(states.values(), state)]
         return ", ".join(parts)
 
-    def _table(self, states: Mapping[CellRun, State]) -> Table:
+    def _table(self, states: Mapping[StudyRun, State]) -> Table:
         table = Table(title=self._summary(states), title_justify="left")
         table.add_column("method")
         for name in ("steps", *State):
             table.add_column(name, justify="right")
-        for group in dict.fromkeys(run.cell.group for run in self._runs):
-            mine = {run: state for run, state in states.items() if run.cell.group == group}
+        for group in dict.fromkeys(run.plan.group for run in self._runs):
+            mine = {run: state for run, state in states.items() if run.plan.group == group}
             numbers = [str(count(mine.values(), state) or "") for state in State]
             table.add_row(group, f"{share(list(mine)):.1%}", *numbers)
         return table
@@ -74,8 +74,8 @@ def count(states: Iterable[State], state: State) -> int:
     return sum(other is state for other in states)
 
 
-def share(runs: Sequence[CellRun]) -> float:
+def share(runs: Sequence[StudyRun]) -> float:
     """How much of the environment steps of some runs is done."""
-    steps = [run.cell.settings.train.steps for run in runs]
-    done = [steps * run.iteration / run.cell.iterations for run, steps in zip(runs, steps, strict=True)]
+    steps = [run.plan.settings.train.steps for run in runs]
+    done = [steps * run.iteration / run.plan.iterations for run, steps in zip(runs, steps, strict=True)]
     return sum(done) / sum(steps)

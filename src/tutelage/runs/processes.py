@@ -70,7 +70,7 @@ def start(group: Group, devices: int) -> None:
             ) from problem
 
 
-def first() -> bool:
+def is_main_process() -> bool:
     """Is this the process that keeps the run directory?"""
     import jax
 
@@ -84,16 +84,16 @@ def alone() -> bool:
     return jax.process_count() == 1
 
 
-def by_first(act: Callable[..., Any], *args: Any) -> None:
+def on_main_process(act: Callable[..., Any], *args: Any) -> None:
     """Act in the first process only. Where it raises there, all raise."""
 
     def quietly() -> None:
         act(*args)
 
-    told_by_first(quietly)
+    broadcast_from_main(quietly)
 
 
-def told_by_first(act: Callable[..., T], *args: Any) -> T:
+def broadcast_from_main(act: Callable[..., T], *args: Any) -> T:
     """What ``act`` returns in the first process, in all: anything that JSON can say. Where it raises, all do."""
     import jax
 
@@ -101,7 +101,7 @@ def told_by_first(act: Callable[..., T], *args: Any) -> T:
         return act(*args)
     problem: Exception | None = None
     message = ""
-    if first():
+    if is_main_process():
         try:
             message = json.dumps([act(*args), None, False])
         except Exception as error:  # whatever it is, the others must not wait for what will not come
@@ -115,7 +115,7 @@ def told_by_first(act: Callable[..., T], *args: Any) -> T:
     return result
 
 
-def tree_of_first(tree: Any) -> Any:
+def broadcast_tree(tree: Any) -> Any:
     """The first process's arrays, in all of them. Every process gives a tree with the same shapes."""
     import jax
 
@@ -133,7 +133,7 @@ def _leaf_of_first(leaf: Any) -> Any:
     return jnp.array(np.frombuffer(_sent_by_first(array.tobytes()), array.dtype).reshape(array.shape))
 
 
-def anywhere(flag: bool) -> bool:
+def any_process(flag: bool) -> bool:
     """Does any process say yes? All processes have to ask, and all get the same answer."""
     return bool(_gathered(flag).any())
 
@@ -152,7 +152,7 @@ def _sent_by_first(message: bytes) -> bytes:
 
     length = int(_gathered(len(message))[0])
     # Only what the first one sends is read, but all have to send as much.
-    content = np.frombuffer(message, np.uint8) if first() else np.zeros(length, np.uint8)
+    content = np.frombuffer(message, np.uint8) if is_main_process() else np.zeros(length, np.uint8)
     return _gathered(content)[0].tobytes()
 
 

@@ -13,21 +13,29 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from ..envs.base import Room
+from ..envs.base import Domain
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
 from ..evaluation.risk import Attempts, attempt
-from ..experiment import build, build_room
+from ..experiment import build, build_domain
 from ..hosts.environment import HostEnvironment
 from ..rl.ppo import StudentState
-from ..seeds import apart, together
+from ..seeds import stack, unstack
 from ..settings import Settings
 from ..trainer import Trainer, TrainState, compiled
 from ..types import SOURCES
 from . import checkpoint, sinks
 from .directory import EVALUATIONS, METRICS, RunDirectory
 from .group import RunGroup, is_group, require_alone, seeds_of
-from .processes import alone, anywhere, by_first, first, require_same, told_by_first, tree_of_first
+from .processes import (
+    alone,
+    any_process,
+    broadcast_from_main,
+    broadcast_tree,
+    is_main_process,
+    on_main_process,
+    require_same,
+)
 from .signals import interruptible
 
 
@@ -62,7 +70,7 @@ class Run:
     directory: RunDirectory
     settings: Settings
     trainer: Trainer
-    room: Room
+    domain: Domain
     state: TrainState
     iteration: int
 
@@ -84,9 +92,9 @@ class Run:
         self, suite: str = "", episodes: int = 100, seed: int = 0, greedy: bool = False, student: int = 0
     ) -> Evaluation:
         """Play one of the run's students on a suite; without a name, the one it watched in training."""
-        chosen = self.room.suite(suite or self.settings.train.suite)
+        chosen = self.domain.suite(suite or self.settings.train.suite)
         state = self.student(student)
-        return evaluate(self.trainer.student, state, chosen, episodes, seed, self.room.success, greedy)
+        return evaluate(self.trainer.student, state, chosen, episodes, seed, self.domain.success, greedy)
 
     def attempt(
         self,
@@ -98,8 +106,8 @@ class Run:
         student: int = 0,
     ) -> Attempts:
         """Play one of the run's students some times on each of many new levels, to see how bad the worst is."""
-        chosen, state = self.room.suite(suite), self.student(student)
-        return attempt(self.trainer.student, state, chosen, levels, attempts, seed, self.room.success, greedy)
+        chosen, state = self.domain.suite(suite), self.student(student)
+        return attempt(self.trainer.student, state, chosen, levels, attempts, seed, self.domain.success, greedy)
 
 
 def check_student(index: int, students: int) -> None:
@@ -112,15 +120,15 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
     directory = RunDirectory.open(path)
     settings = directory.settings()
     # Reading needs one device, however many the run is trained on.
-    trainer, room = build(replace(settings, train=replace(settings.train, devices=1))), build_room(settings)
+    trainer, domain = build(replace(settings, train=replace(settings.train, devices=1))), build_domain(settings)
     (state,), iteration = _restore([directory], trainer, [settings], warn)
-    return Run(directory, settings, trainer, room, state, iteration)
+    return Run(directory, settings, trainer, domain, state, iteration)
 
 
 def train(settings: Settings, path: Path | str, progress: Progress | None = None, log: Sequence[str] = ()) -> Run:
     """Start a new run in a new directory and train it to its end. ``log`` names sinks, such as ``tensorboard``."""
     _check(settings, log)
-    by_first(RunDirectory.create, path, settings)
+    on_main_process(RunDirectory.create, path, settings)
     return _train([RunDirectory(Path(path))], [settings], progress or Silent(), log)[0]
 
 
@@ -182,13 +190,13 @@ def _check(settings: Settings, log: Sequence[str], seeds: int = 1) -> None:
     """Refuse what would fail only after hours."""
     sinks.check(log)
     require_same(settings)
-    room = build_room(settings)
+    domain = build_domain(settings)
     require(
-        seeds == 1 or not isinstance(room.env, HostEnvironment),
+        seeds == 1 or not isinstance(domain.env, HostEnvironment),
         "Several seeds as one program need an environment that is written in JAX; train one seed at a time, or put the "
         "seeds into a study.",
     )
-    room.suite(settings.train.suite)
+    domain.suite(settings.train.suite)
     build(settings)
 
 
@@ -214,29 +222,29 @@ def _restore(
                 found[:] = [state for state, _, _ in latest]
                 return until
 
-    iteration = told_by_first(newest)
+    iteration = broadcast_from_main(newest)
     if iteration == 0:
         return starts, 0
-    return [trainer.devices.whole(tree_of_first(state)) for state in found], iteration
+    return [trainer.devices.replicate(broadcast_tree(state)) for state in found], iteration
 
 
 def _train(
     directories: Sequence[RunDirectory], each: Sequence[Settings], progress: Progress, log_to: Sequence[str]
 ) -> list[Run]:
     """Train runs that differ in the seed only, in step with each other. One is the common case."""
-    progress = progress if first() else Silent()
+    progress = progress if is_main_process() else Silent()
     with ExitStack() as held:
         for directory in directories:
-            by_first(held.enter_context, directory.lock())
+            on_main_process(held.enter_context, directory.lock())
         interrupted = held.enter_context(interruptible())
-        trainer, room, schedule, seeds = build(each[0]), build_room(each[0]), each[0].train, len(directories)
-        suite = room.suite(schedule.suite)
+        trainer, domain, schedule, seeds = build(each[0]), build_domain(each[0]), each[0].train, len(directories)
+        suite = domain.suite(schedule.suite)
         states, iteration = _restore(directories, trainer, each, progress.said)
-        state = together(states)
+        state = stack(states)
         for directory in directories:
-            by_first(directory.rewind, iteration)
+            on_main_process(directory.rewind, iteration)
         copies = [
-            held.enter_context(sinks.opened(log_to if first() else (), directory, settings, progress.said))
+            held.enter_context(sinks.opened(log_to if is_main_process() else (), directory, settings, progress.said))
             for directory, settings in zip(directories, each, strict=True)
         ]
         if seeds > 1:
@@ -246,7 +254,7 @@ def _train(
         stops = (schedule.log_every, schedule.evaluate_every, schedule.checkpoint_every)
         run = compiled(trainer, schedule.log_every, seeds)
 
-        split = jax.jit(apart, static_argnums=1)  # one program, where one for each shape would take longer to compile
+        split = jax.jit(unstack, static_argnums=1)  # one program, where one for each shape would take longer to compile
 
         def own() -> list[TrainState]:
             mine = trainer.devices.local(state)
@@ -257,7 +265,7 @@ def _train(
             for i in who:
                 product = jax.tree.map(lambda x: x[0], each_state[i].students)
                 # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
-                results.append(evaluate(trainer.student, product, suite, schedule.episodes, 0, room.success))
+                results.append(evaluate(trainer.student, product, suite, schedule.episodes, 0, domain.success))
                 record = evaluation_record(iteration, trainer, results[-1])
                 directories[i].append(EVALUATIONS, [record])
                 copies[i].evaluated(record)
@@ -276,28 +284,28 @@ def _train(
             for directory, state in zip(directories, own(), strict=True):
                 directory.save_checkpoint(iteration, state, {})
 
-        if iteration == 0 and (who := told_by_first(untested)):
-            by_first(test, 0, who)
+        if iteration == 0 and (who := broadcast_from_main(untested)):
+            on_main_process(test, 0, who)
         stopped = False
-        while iteration < trainer.iterations and not (stopped := anywhere(interrupted())):
+        while iteration < trainer.iterations and not (stopped := any_process(interrupted())):
             began = time.perf_counter()
             until = min(trainer.iterations, *(_next(iteration, every) for every in stops if every))
             state, log = run(state, until - iteration)
             log = jax.device_get(log)  # waits until the device has finished
             seconds = time.perf_counter() - began
             number, iteration = until - iteration, until
-            records = [_metrics_record(iteration, number, trainer, mine, seconds) for mine in apart(log, seeds)]
-            by_first(write, records)
+            records = [_metrics_record(iteration, number, trainer, mine, seconds) for mine in unstack(log, seeds)]
+            on_main_process(write, records)
             progress.advanced(_mean_record(records))
             last = iteration == trainer.iterations
             if last or (schedule.evaluate_every and iteration % schedule.evaluate_every == 0):
-                by_first(test, iteration, range(seeds))
+                on_main_process(test, iteration, range(seeds))
             if last or iteration % schedule.checkpoint_every == 0:
-                by_first(save, iteration)
+                on_main_process(save, iteration)
         if stopped:
-            by_first(save, iteration)
+            on_main_process(save, iteration)
         return [
-            Run(directory, settings, trainer, room, state, iteration)
+            Run(directory, settings, trainer, domain, state, iteration)
             for directory, settings, state in zip(directories, each, own(), strict=True)
         ]
 

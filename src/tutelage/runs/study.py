@@ -1,6 +1,6 @@
 """A study on disk, and the loop that brings every one of its runs to its end. No JAX here.
 
-Each cell of the grid is an ordinary run directory, and what is there decides what remains to be done: a run with its
+Each planned run is an ordinary run directory, and what is there decides what remains to be done: a run with its
 last checkpoint is finished, any other goes on from where it is. So a study that was stopped, killed or extended is
 simply started again.
 """
@@ -21,19 +21,19 @@ from typing import Any, Protocol
 
 from ..errors import UserError, require
 from . import grid
-from .cell import STOPPED
 from .directory import ABOUT, CHECKPOINTS, CONFIG, EVALUATIONS, LOCK, METRICS, RunDirectory
 from .engines import Engine, Job
 from .files import is_locked, locked, write_atomically
-from .grid import Cell, Study
+from .grid import PlannedRun, Study
 from .signals import interruptible
+from .worker import STOPPED
 
 COPY = "study.toml"
 STATUS = "status.json"
 
 
 class State(StrEnum):
-    """How a cell is doing."""
+    """How a run is doing."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -43,10 +43,10 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class CellRun:
-    """A cell and its run on disk, which may not be there yet."""
+class StudyRun:
+    """A planned run and its directory, which may not be there yet."""
 
-    cell: Cell
+    plan: PlannedRun
     path: Path
 
     @property
@@ -57,16 +57,16 @@ class CellRun:
     @property
     def finished(self) -> bool:
         """The last checkpoint is what a run writes last."""
-        return (self.path / CHECKPOINTS / f"{self.cell.iterations:09d}.npz").is_file()
+        return (self.path / CHECKPOINTS / f"{self.plan.iterations:09d}.npz").is_file()
 
     @property
     def iteration(self) -> int:
         """The last one that was logged."""
-        return self.cell.iterations if self.finished else int(_last(self.path / METRICS).get("iteration", 0))
+        return self.plan.iterations if self.finished else int(_last(self.path / METRICS).get("iteration", 0))
 
     def held_out(self) -> dict[str, Any]:
         """The last evaluation on the suite that the run watches; empty if there is none."""
-        suite = self.cell.settings.train.suite
+        suite = self.plan.settings.train.suite
         records = RunDirectory(self.path).read(EVALUATIONS)
         mine = [record for record in records if (record["suite"], record["student"]) == (suite, 0)]
         return mine[-1] if mine else {}
@@ -77,7 +77,7 @@ class CellRun:
             return
         if self.path.is_dir() and {path.name.removesuffix(".tmp") for path in self.path.iterdir()} <= _UNBORN:
             shutil.rmtree(self.path)
-        RunDirectory.create(self.path, self.cell.settings)
+        RunDirectory.create(self.path, self.plan.settings)
 
 
 _UNBORN = {ABOUT, CONFIG, CHECKPOINTS}
@@ -86,18 +86,18 @@ _UNBORN = {ABOUT, CONFIG, CHECKPOINTS}
 class View(Protocol):
     """Somebody who watches a study."""
 
-    def changed(self, run: CellRun, state: State, note: str = "") -> None:
-        """A cell has come to another state."""
+    def changed(self, run: StudyRun, state: State, note: str = "") -> None:
+        """A run has come to another state."""
         ...
 
-    def tick(self, states: Mapping[CellRun, State]) -> None:
+    def tick(self, states: Mapping[StudyRun, State]) -> None:
         """Called several times a second."""
         ...
 
 
 @contextmanager
-def opened(study: Study, path: Path | str) -> Iterator[list[CellRun]]:
-    """The study's directory, new or not, and all cells with their runs in it. Nobody else runs it meanwhile."""
+def opened(study: Study, path: Path | str) -> Iterator[list[StudyRun]]:
+    """The study's directory, new or not, and all planned runs in it. Nobody else runs it meanwhile."""
     path = Path(path)
     _require_ours(path)
     try:
@@ -108,7 +108,7 @@ def opened(study: Study, path: Path | str) -> Iterator[list[CellRun]]:
         ) from problem
     with locked(path / LOCK, f"The study {path} is being run"):
         _require_ours(path)
-        runs = [CellRun(cell, path / cell.name) for cell in study.cells]
+        runs = [StudyRun(plan, path / plan.name) for plan in study.plans]
         _require_same(study, path, runs)
         if not (path / COPY).exists() or (path / COPY).read_bytes() != study.text.encode():
             write_atomically(path / COPY, study.text.encode())
@@ -123,19 +123,19 @@ def _require_ours(path: Path) -> None:
         )
 
 
-def _require_same(study: Study, path: Path, runs: Sequence[CellRun]) -> None:
-    """Cells may be added to a study; what a run was started with stays."""
+def _require_same(study: Study, path: Path, runs: Sequence[StudyRun]) -> None:
+    """Runs may be added to a study; what a run was started with stays."""
     if not (path / COPY).is_file():
         return
     before = grid.parse((path / COPY).read_text(), str(path / COPY))
     require(
-        bool({cell.name for cell in before.cells} & {cell.name for cell in study.cells}),
-        f"The directory {path} holds another study: none of its runs, such as {before.cells[0].name}, is in "
+        bool({plan.name for plan in before.plans} & {plan.name for plan in study.plans}),
+        f"The directory {path} holds another study: none of its runs, such as {before.plans[0].name}, is in "
         f"{study.source}. Choose another with --out, or add to its own file {path / COPY}.",
     )
     for run in runs:
         if (run.path / CONFIG).is_file():
-            change = grid.difference(RunDirectory.open(run.path).settings(), run.cell.settings)
+            change = grid.difference(RunDirectory.open(run.path).settings(), run.plan.settings)
             require(
                 not change,
                 f"{study.source} changes a setting of the run {run.path}, which has been started: {change}. "
@@ -144,8 +144,8 @@ def _require_same(study: Study, path: Path, runs: Sequence[CellRun]) -> None:
 
 
 def run_all(
-    path: Path | str, runs: Sequence[CellRun], engine: Engine, view: View, pause: float = 0.2
-) -> dict[CellRun, State]:
+    path: Path | str, runs: Sequence[StudyRun], engine: Engine, view: View, pause: float = 0.2
+) -> dict[StudyRun, State]:
     """Bring every run to its end, as many at once as the engine computes. Returns how each of them ended.
 
     Ctrl-C, or a polite kill, stops all of them with a checkpoint; a second one does not wait for that.
@@ -153,10 +153,10 @@ def run_all(
     states = {run: State.FINISHED if run.finished else State.WAITING for run in runs}
     waiting = deque(run for run in runs if states[run] is State.WAITING)
     free = list(range(engine.slots))[::-1]
-    running: dict[CellRun, tuple[Job, int]] = {}
+    running: dict[StudyRun, tuple[Job, int]] = {}
     ended: dict[str, int] = {}
 
-    def change(run: CellRun, state: State, note: str = "") -> None:
+    def change(run: StudyRun, state: State, note: str = "") -> None:
         states[run] = state
         _write_status(Path(path), states, ended)
         view.changed(run, state, note)
@@ -185,7 +185,7 @@ def run_all(
             if status is not None:
                 del running[run]
                 free.append(slot)
-                ended[run.cell.name] = status
+                ended[run.plan.name] = status
                 change(run, *_outcome(run, status, stopping))
 
     _write_status(Path(path), states, ended)
@@ -208,7 +208,7 @@ def run_all(
     return states
 
 
-def _outcome(run: CellRun, status: int, stopping: bool) -> tuple[State, str]:
+def _outcome(run: StudyRun, status: int, stopping: bool) -> tuple[State, str]:
     if run.finished:
         return State.FINISHED, ""
     if status == STOPPED or (stopping and status < 0):
@@ -217,21 +217,21 @@ def _outcome(run: CellRun, status: int, stopping: bool) -> tuple[State, str]:
     return State.FAILED, f"{how}; see {run.log}"
 
 
-def _write_status(path: Path, states: Mapping[CellRun, State], ended: Mapping[str, int]) -> None:
+def _write_status(path: Path, states: Mapping[StudyRun, State], ended: Mapping[str, int]) -> None:
     """For people and programs that look in from outside. Nothing here reads it."""
     status = {
-        run.cell.name: {"state": state, "exit": ended.get(run.cell.name), "log": f"{run.cell.name}.log"}
+        run.plan.name: {"state": state, "exit": ended.get(run.plan.name), "log": f"{run.plan.name}.log"}
         for run, state in states.items()
     }
     write_atomically(path / STATUS, (json.dumps(status, indent=2) + "\n").encode())
 
 
-def finish(directory: Path, runs: Sequence[CellRun], write: Callable[[str], None] = print) -> None:
+def finish(directory: Path, runs: Sequence[StudyRun], write: Callable[[str], None] = print) -> None:
     """What a study ends with: its methods side by side, over the seeds that are finished."""
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in runs:
         if run.finished and (record := run.held_out()):
-            rows.setdefault((run.cell.group, record["suite"]), []).append(record)
+            rows.setdefault((run.plan.group, record["suite"]), []).append(record)
     if not rows:
         return
     width = max(len("method"), *(len(group) for group, _ in rows))

@@ -9,7 +9,7 @@ from tutelage import preset
 from tutelage.envs.matrix.settings import ICE_CREAM, MatrixSettings, corollary_game, matrix, parse
 from tutelage.envs.matrix.solve import expected_utility, maximin, minimax_regret, worst_payoff, worst_regret
 from tutelage.errors import UserError
-from tutelage.experiment import build_room
+from tutelage.experiment import build_domain
 
 
 def test_the_vendors_table_has_the_thesiss_expected_utilities_and_regrets():
@@ -41,18 +41,18 @@ def test_the_game_of_corollary_1_is_what_the_corollary_says(p):
 
 
 def test_the_environment_pays_what_the_matrix_says():
-    room = build_room(preset("matrix", "dr"))
+    domain = build_domain(preset("matrix", "dr"))
     for row in range(3):
         for column in range(3):
-            state, _ = room.env.reset(None, np.int32(column))  # pyright: ignore
-            step = room.env.step(None, state, np.int32(row))[1]  # pyright: ignore
+            state, _ = domain.env.reset(None, np.int32(column))  # pyright: ignore
+            step = domain.env.step(None, state, np.int32(row))[1]  # pyright: ignore
             assert step.reward == ICE_CREAM[row][column]
             assert step.terminated
-    assert [float(room.optimum(np.int32(column))) for column in range(3)] == [250, 500, 750]  # pyright: ignore
+    assert [float(domain.optimum(np.int32(column))) for column in range(3)] == [250, 500, 750]  # pyright: ignore
 
 
 def test_columns_lie_side_by_side_on_a_line():
-    parameters = build_room(preset("matrix", "alp-gmm")).parameters
+    parameters = build_domain(preset("matrix", "alp-gmm")).parameters
     assert parameters is not None
     assert parameters.box == ((0.0,), (3.0,))
     places = [0.0, 0.99, 1.0, 2.5, 3.0]

@@ -15,9 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tutelage.envs.base import LevelSpace
+from tutelage.envs.maze.domain import build
 from tutelage.envs.maze.env import FORWARD, LEFT, RIGHT, STEPS
 from tutelage.envs.maze.level import MazeLevel, check, from_ascii
-from tutelage.envs.maze.room import build
 from tutelage.envs.maze.settings import MazeSettings
 from tutelage.envs.maze.space import (
     EmptyMazes,

@@ -11,7 +11,7 @@ import pytest
 import tutelage
 from tutelage.algorithms import METHODS
 from tutelage.envs.walker.level import check
-from tutelage.hosts.fleet import dismiss
+from tutelage.hosts.fleet import close_all
 from tutelage.runs import checkpoint
 
 SMALL = {
@@ -34,7 +34,7 @@ EXTRA = {
 @pytest.fixture(scope="module", autouse=True)
 def _nobody_stays():
     yield
-    dismiss()
+    close_all()
 
 
 def trainer_of(method: str) -> Any:
@@ -53,7 +53,7 @@ def test_every_method_trains_and_resumes_exactly(method: str) -> None:
     assert all(np.isfinite(log["return"]))
     assert np.nansum(log["learned"]) >= 1
     half, _ = run(start, 2)
-    dismiss()
+    close_all()
     again, _ = run(half, 2)
     assert checkpoint.digest(again) == checkpoint.digest(whole)
     before, after = (jax.tree.leaves(state.students.params) for state in (start, whole))

@@ -16,7 +16,7 @@ from .definition import Gymnasium
 from .settings import standard
 
 if TYPE_CHECKING:
-    from ..base import Room
+    from ..base import Domain
     from ..published import Published
 
 NAME = "environment"
@@ -39,9 +39,9 @@ class FileEntry:
     def presets(self) -> Mapping[str, Callable[[str], Settings]]:
         return {"standard": partial(_preset, self.name)}
 
-    def build(self, settings: Any) -> Room:
+    def build(self, settings: Any) -> Domain:
         """Build the environment from its part of the settings (``Settings.env``)."""
-        from .room import build
+        from .domain import build
 
         return build(self.name, definition(self.name), settings)
 

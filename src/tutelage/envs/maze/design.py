@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
-from ...rl.networks import Patches
+from ...rl.networks import Conv3x3
 from ...types import TimeStep
 from ..base import Brief, Discrete
 from .level import MazeLevel, cell_mask
@@ -143,7 +143,7 @@ class DesignEncoder(nn.Module):
     def __call__(self, obs: DesignObs) -> Float[Array, "T B d"]:
         image = obs.image.astype(jnp.float32) / 10.0
         leading = image.shape[:-3]
-        x = Patches(self.filters, name="convolution")(image)
+        x = Conv3x3(self.filters, name="convolution")(image)
         x = nn.relu(x).reshape(*leading, -1)
         when = nn.Dense(self.time, name="time_embedding")(jax.nn.one_hot(obs.time, self.steps + 1))
         return jnp.concatenate([x, when, obs.noise], axis=-1)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ...rl.networks import Patches
+from ...rl.networks import Conv3x3
 from .env import MazeObs
 
 _relu_init = nn.initializers.orthogonal(2**0.5)
@@ -24,7 +24,7 @@ class MazeEncoder(nn.Module):
         # MiniGrid's codes reach 10; a tenth of them is of the order of one.
         image = obs.image.astype(jnp.float32) / 10.0
         leading = image.shape[:-3]
-        x = Patches(self.filters, name="convolution")(image)
+        x = Conv3x3(self.filters, name="convolution")(image)
         x = nn.relu(x.reshape(*leading, -1))
         facing = nn.Dense(self.direction, kernel_init=_relu_init, name="facing")(jax.nn.one_hot(obs.direction, 4))
         return jnp.concatenate([x, facing], axis=-1)

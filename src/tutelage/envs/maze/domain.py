@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..base import Room
+from ..base import Domain
 from .design import DesignEncoder, MazeDesign, MazeEditing
 from .env import Maze
 from .level import to_ascii
@@ -15,11 +15,11 @@ from .space import MazeSpace, fewest_actions
 from .suites import suite, suite_names
 
 
-def build(settings: MazeSettings) -> Room:
+def build(settings: MazeSettings) -> Domain:
     """An environment, its levels and its suites from settings."""
     space = MazeSpace(settings.size, settings.blocks, settings.block_count)
     env = Maze(settings.max_steps, settings.view, settings.see_through_walls, settings.reward)
-    return Room(
+    return Domain(
         env=env,
         space=space,
         encoder=lambda network: MazeEncoder(network.filters, network.direction),

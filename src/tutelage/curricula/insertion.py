@@ -1,9 +1,9 @@
 """Played levels enter a full or filling buffer one after the other: where each goes, and who leaves.
 
-Two ways with the same results to the last bit. ``enter_plainly`` passes over all slots for every level that enters, and
-says what is meant. ``enter_among_few`` passes over them a few times for the whole batch: it picks the slots that may
-come to have the least support while the batch enters, and looks for those who leave only among them. It knows a bound
-for all others, and so knows when that was not enough.
+Two ways with the same results to the last bit. ``insert_reference`` passes over all slots for every level that
+enters, and says what is meant. ``insert_candidates`` passes over them a few times for the whole batch: it picks the
+slots that may come to have the least support while the batch enters, and looks for those who leave only among them.
+It knows a bound for all others, and so knows when that was not enough.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from ..seeds import anybody, rarely
-from .order import ahead, move, number_ahead, ranks
-from .wide import Wide, wide_sum
+from ..seeds import any_seed, recompute_if
+from .ranking import ahead, move, number_ahead, ranks
+from .uint64 import UInt64, sum_uint64
 
 
-class Held(NamedTuple):
+class SlotStats(NamedTuple):
     """What a buffer of ``K`` slots knows of its levels."""
 
     score: Float[Array, " K"]
@@ -35,13 +35,13 @@ class Held(NamedTuple):
         return self.score.shape[0]
 
     @property
-    def staleness(self) -> Wide:
+    def staleness(self) -> UInt64:
         """How long ago all levels together were played, exactly."""
         filled = jnp.arange(self.capacity) < self.size
-        return wide_sum(jnp.where(filled, self.clock - self.stamp, 0).astype(jnp.uint32))
+        return sum_uint64(jnp.where(filled, self.clock - self.stamp, 0).astype(jnp.uint32))
 
 
-class Arrivals(NamedTuple):
+class Incoming(NamedTuple):
     """A batch of ``B`` levels that enter."""
 
     score: Float[Array, " B"]
@@ -55,7 +55,7 @@ class Arrivals(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    held: Held
+    held: SlotStats
     placed: Int[Array, " B"]
     """The slot each level went to, -1 for those that were not kept."""
     wrote: Bool[Array, " B"]
@@ -99,7 +99,7 @@ class _Slots(NamedTuple):
     size: Array
 
 
-def enter_plainly(held: Held, arrivals: Arrivals, support: Support) -> Outcome:
+def insert_reference(held: SlotStats, arrivals: Incoming, support: Support) -> Outcome:
     """One level after the other, each with a look at all slots."""
     number, k = arrivals.score.shape[0], held.capacity
     places = jnp.arange(k)
@@ -114,13 +114,13 @@ def enter_plainly(held: Held, arrivals: Arrivals, support: Support) -> Outcome:
         full = slots.size >= k
 
         def weakest() -> Array:
-            now = Held(slots.score, slots.best, slots.stamp, held.order, slots.size, clock)
+            now = SlotStats(slots.score, slots.best, slots.stamp, held.order, slots.size, clock)
             supports = support(slots.rank, slots.score, slots.stamp, clock, now.staleness.to_float())
             # Of levels with equal support the worst scored leaves.
             return jnp.argmax(jnp.where(supports == supports.min(), slots.rank, 0)).astype(jnp.int32)
 
         free = jnp.minimum(slots.size, k - 1)
-        leaver = jax.lax.cond(anybody(~known & full), weakest, lambda: free)
+        leaver = jax.lax.cond(any_seed(~known & full), weakest, lambda: free)
         target = jnp.where(known, slot, jnp.where(full, leaver, free))
         kept = known | ~full | (slots.score[target] < score)
 
@@ -150,7 +150,7 @@ def enter_plainly(held: Held, arrivals: Arrivals, support: Support) -> Outcome:
     (slots, _), placed = jax.lax.scan(enter, (start, arrivals.slot), batch)
     wrote = (placed >= 0) & (slots.writer[jnp.maximum(placed, 0)] == batch)
     order = jnp.zeros_like(held.order).at[slots.rank - 1].set(jnp.arange(k, dtype=jnp.int32))
-    after = Held(slots.score, slots.best, slots.stamp, order, slots.size, held.clock + number)
+    after = SlotStats(slots.score, slots.best, slots.stamp, order, slots.size, held.clock + number)
     return Outcome(after, placed, wrote)
 
 
@@ -162,7 +162,7 @@ _BLOCKS_EACH = 2
 level that was played just now: twice the batch is enough unless scores and ages are much alike."""
 
 
-def few_are_fewer(capacity: int, number: int) -> bool:
+def candidates_suffice(capacity: int, number: int) -> bool:
     """Does it pay to pick some slots, and are there enough to pick from?"""
     return capacity >= 2 * _BLOCK * _BLOCKS_EACH * number
 
@@ -185,11 +185,11 @@ class _Work(NamedTuple):
     writer: Array
     home: Array
     size: Array
-    stale: Wide
+    stale: UInt64
     enough: Array
 
 
-def enter_among_few(held: Held, arrivals: Arrivals, support: Support) -> tuple[Changes, Bool[Array, ""]]:
+def insert_candidates(held: SlotStats, arrivals: Incoming, support: Support) -> tuple[Changes, Bool[Array, ""]]:
     """The changes that the same makes to a large buffer. The flag says whether the slots that were picked were enough
     to be sure.
     """
@@ -270,7 +270,7 @@ def enter_among_few(held: Held, arrivals: Arrivals, support: Support) -> tuple[C
     return Changes(*rows, work.size, placed, wrote), work.enough
 
 
-def _pick(held: Held, number: int, support: Support) -> tuple[_Rows, Float[Array, ""], Int[Array, ""]]:
+def _pick(held: SlotStats, number: int, support: Support) -> tuple[_Rows, Float[Array, ""], Int[Array, ""]]:
     """Levels that may come to have the least support, what that of all others cannot fall below, and the rank that
     those cannot pass.
 
@@ -298,7 +298,7 @@ def _pick(held: Held, number: int, support: Support) -> tuple[_Rows, Float[Array
     return rows, bound, reach
 
 
-def _rank(held: Held, entered: _Rows, score: Array, slot: Array) -> Int[Array, ""]:
+def _rank(held: SlotStats, entered: _Rows, score: Array, slot: Array) -> Int[Array, ""]:
     """The rank that a slot gets with a score, among all others as they are now."""
     was = jnp.append(jnp.where(entered.slot == slot, -1, entered.slot), slot)
     gone = (was >= 0) & (was < held.size) & ahead(held.score[jnp.maximum(was, 0)], was, score, slot)
@@ -307,7 +307,7 @@ def _rank(held: Held, entered: _Rows, score: Array, slot: Array) -> Int[Array, "
     return 1 + before + come.sum(dtype=jnp.int32) - gone.sum(dtype=jnp.int32)
 
 
-def _places(held: Held, slots: Int[Array, " B"]) -> Int[Array, " B"]:
+def _places(held: SlotStats, slots: Int[Array, " B"]) -> Int[Array, " B"]:
     """Where slots were in the order; a slot of -1 is far behind its end."""
     slot = jnp.maximum(slots, 0)
     filled = number_ahead(held.order, held.score, held.size, held.score[slot], slot)
@@ -324,13 +324,13 @@ def _changes(outcome: Outcome) -> Changes:
     return Changes(jnp.where(again, -1, placed), *rows, held.size, placed, wrote)
 
 
-def _carry_out(held: Held, changes: Changes) -> Outcome:
+def _carry_out(held: SlotStats, changes: Changes) -> Outcome:
     """Write changes into a buffer."""
     k, number = held.capacity, changes.slot.shape[0]
     changed = changes.slot >= 0
     to = jnp.where(changed, changes.slot, k)
     new = jnp.where(changed, changes.rank - 1, 2 * k)
-    after = Held(
+    after = SlotStats(
         score=held.score.at[to].set(changes.score, mode="drop"),
         best=held.best.at[to].set(changes.best, mode="drop"),
         stamp=held.stamp.at[to].set(changes.stamp, mode="drop"),
@@ -341,11 +341,11 @@ def _carry_out(held: Held, changes: Changes) -> Outcome:
     return Outcome(after, changes.placed, changes.wrote)
 
 
-def enter(held: Held, arrivals: Arrivals, support: Support, few: bool) -> Outcome:
+def enter(held: SlotStats, arrivals: Incoming, support: Support, few: bool) -> Outcome:
     """Whichever way is faster; ``few`` says whether looking at few slots is."""
     if not few:
-        return enter_plainly(held, arrivals, support)
-    changes, enough = enter_among_few(held, arrivals, support)
+        return insert_reference(held, arrivals, support)
+    changes, enough = insert_candidates(held, arrivals, support)
     # What may have to be worked out anew are the changes, not the buffer: it need not be copied for that.
-    changes = rarely(~enough, changes, lambda: _changes(enter_plainly(held, arrivals, support)))
+    changes = recompute_if(~enough, changes, lambda: _changes(insert_reference(held, arrivals, support)))
     return _carry_out(held, changes)

@@ -1,4 +1,4 @@
-"""One run of a study, in a process of its own: `python -m tutelage.runs.cell DIRECTORY`.
+"""One run of a study, in a process of its own: `python -m tutelage.runs.worker DIRECTORY`.
 
 The study made the directory. It holds the other end of our input: when that closes, because the study was stopped or
 has died however it did, we stop as well, with a checkpoint.

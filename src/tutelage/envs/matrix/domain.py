@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from ...errors import unknown
-from ..base import Box, Parameters, Room, Suite, Task
+from ..base import Box, Domain, Parameters, Suite, Task
 from .env import Column, ColumnChoice, Columns, Constant, MatrixGame
 from .settings import MatrixSettings, Payoffs, matrix
 
@@ -29,11 +29,11 @@ def _suite(name: str, payoffs: Payoffs) -> Suite:
     return Suite(name, tuple(Task(f"column-{i}", env, _Always(i), 1) for i in range(len(payoffs[0]))))
 
 
-def build(settings: MatrixSettings) -> Room:
+def build(settings: MatrixSettings) -> Domain:
     """A game, its columns, and the choice between them."""
     payoffs = matrix(settings)
     space = Columns(payoffs)
-    return Room(
+    return Domain(
         env=MatrixGame(payoffs),
         space=space,
         encoder=lambda network: Constant(),

@@ -13,7 +13,7 @@ from ...errors import UserError
 from ...hosts.environment import HostEnvironment
 from ...hosts.simulator import Maker
 from ...rl.networks import Flat
-from ..base import Continuous, Room
+from ..base import Continuous, Domain
 from .design import DesignEncoder, WalkerDesign
 from .level import SOLVED, Level, to_text
 from .settings import WalkerSettings
@@ -23,7 +23,7 @@ from .suites import suite, suite_names
 OBSERVATION, JOINTS = 24, 4
 
 
-def build(settings: WalkerSettings) -> Room:
+def build(settings: WalkerSettings) -> Domain:
     """An environment, its levels and its suites from settings."""
     _require_box2d()
     from .render import animate, gallery
@@ -43,7 +43,7 @@ def build(settings: WalkerSettings) -> Room:
         # As the simulator takes them: what lies beyond the bounds is cut off. After the last there is none.
         animate(level, np.clip(states["action"][:-1], -1.0, 1.0), path, stair_steps=settings.stair_steps)
 
-    return Room(
+    return Domain(
         env=env,
         space=space,
         encoder=lambda network: Flat(),

@@ -21,7 +21,7 @@ from ...hosts.simulator import Maker, nested
 from ...hosts.spaces import observed, played
 from ...rl.networks import Flat
 from ...types import ActionSpace, Level, Metrics
-from ..base import Box, Continuous, Discrete, Parameters, Room, Suite, Task
+from ..base import Box, Continuous, Discrete, Domain, Parameters, Suite, Task
 from .definition import Gymnasium
 from .entry import NAME
 
@@ -56,7 +56,7 @@ class _Always:
         return jax.tree.map(jnp.asarray, self.definition.tests[self.name])
 
 
-def build(path: str, definition: Gymnasium, settings: HostSettings) -> Room:
+def build(path: str, definition: Gymnasium, settings: HostSettings) -> Domain:
     """An environment, its levels and its suites."""
     probe = _probed(path, definition)
     env = HostEnvironment(
@@ -80,7 +80,7 @@ def build(path: str, definition: Gymnasium, settings: HostSettings) -> Room:
         raise unknown("suite", name, names)
 
     names = ("fresh", *(["tests"] if definition.tests else []), *definition.tests)
-    return Room(
+    return Domain(
         env=env,
         space=space,
         encoder=lambda network: Flat(),

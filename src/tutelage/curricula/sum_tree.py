@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
-def sums(weights: Any) -> list[Any]:
+def build(weights: Any) -> list[Any]:
     """Sums of twos, fours, ... up to the sum of all, last; the first entry is the weights, padded to a power of two.
 
     The node ``i`` of ``n`` is the sum of ``i`` and ``i + n`` one entry before. Numpy and JAX arrays give the same bits,
@@ -24,9 +24,9 @@ def sums(weights: Any) -> list[Any]:
     return levels
 
 
-def draw(key: PRNGKeyArray, weights: Float[Array, " K"], number: int) -> Int[Array, " number"]:
+def sample(key: PRNGKeyArray, weights: Float[Array, " K"], number: int) -> Int[Array, " number"]:
     """Independent draws with replacement. A place of weight 0 is not drawn while another has weight."""
-    levels = sums(weights)
+    levels = build(weights)
     # A coin at every fork: one number for the whole way has too few bits to tell a million places apart.
     coins = jax.random.uniform(key, (len(levels) - 1, number))
     at = jnp.zeros(number, jnp.int32)
