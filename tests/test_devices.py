@@ -57,7 +57,7 @@ def history(outcomes: Path, method: str, devices: int) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize(("method", "devices"), SPLITS)
-def test_trap_12_the_result_does_not_depend_on_the_split(outcomes: Path, method: str, devices: int) -> None:
+def test_the_result_does_not_depend_on_the_split(outcomes: Path, method: str, devices: int) -> None:
     """Proposals, played actions, the buffer and its numbers are the same; floats up to the order of summation."""
     one, several = history(outcomes, method, 1), history(outcomes, method, devices)
     sources = {int(value) for name, value in one.items() if name.endswith("metrics/source")}
@@ -71,7 +71,7 @@ def test_trap_12_the_result_does_not_depend_on_the_split(outcomes: Path, method:
             np.testing.assert_array_equal(several[name], value, err_msg=name)
 
 
-def test_trap_12_devices_do_not_draw_the_same_numbers(outcomes: Path) -> None:
+def test_devices_do_not_draw_the_same_numbers(outcomes: Path) -> None:
     """At first all actions are about equally likely, so equal dice would mean equal actions on every device."""
     played = history(outcomes, "dr", 4)
     shares = np.split(played["0/state/curriculum/rollout/action"][0], 4, axis=1)
@@ -82,7 +82,7 @@ def test_trap_12_devices_do_not_draw_the_same_numbers(outcomes: Path) -> None:
             assert not np.array_equal(levels[i], levels[j])
 
 
-def test_trap_12_advantages_are_those_of_the_whole_batch(outcomes: Path) -> None:
+def test_advantages_are_those_of_the_whole_batch(outcomes: Path) -> None:
     """The test above would notice: normalised by the statistics of a share, advantages are others."""
     played = history(outcomes, "dr", 4)
     reward, value, next_value, terminated = (
@@ -299,7 +299,7 @@ def test_devices_that_processes_cannot_share_are_refused(monkeypatch: pytest.Mon
         use(3)
 
 
-def test_trap_20_the_number_of_devices_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_devices_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr("tutelage.experiment.use", lambda number: asked.append(number) or ONE)
     tutelage.build(replace(settings(), train=replace(settings().train, devices=2)))

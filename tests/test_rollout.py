@@ -73,8 +73,8 @@ def test_levels_end_in_every_way(played):
     assert (~rollout.done[:, -1]).any()
 
 
-def test_trap_13_values_are_those_of_the_true_successor_with_its_own_memory(played):
-    """Also trap 14 (memory is zero at the first step), and each student acts by its own parameters."""
+def test_values_are_those_of_the_true_successor_with_its_own_memory(played):
+    """Memory is zero at the first step, and each student acts by its own parameters."""
     student, states, rollout = played
     act, value = jax.jit(student.act), jax.jit(student.value)
     for s, state in enumerate(states):

@@ -78,12 +78,12 @@ def test_exact_regret_is_the_optimum_minus_the_mean_return():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_trap_04_scores_by_hand(name):
+def test_scores_by_hand(name):
     """Complete episodes weighted by their length; the partial one only where none is complete."""
     assert score(name) == pytest.approx(EXPECTED[name], abs=1e-6)
 
 
-def test_trap_04_returns_by_hand():
+def test_returns_by_hand():
     view = episodes(ROLLOUT)
     assert view.number.tolist() == [[2, 1, 0]]
     assert view.returns.tolist() == [[3, -3, 4]]
@@ -92,7 +92,7 @@ def test_trap_04_returns_by_hand():
     assert view.counted.sum(axis=1).tolist() == [[4, 2, 4]]
 
 
-def test_trap_04_an_episode_that_is_cut_off_is_complete():
+def test_an_episode_that_is_cut_off_is_complete():
     cut = ROLLOUT._replace(truncated=levels_first([[F] * 4, [F] * 4, [F, T, F, F]], bool))
     cut = cut._replace(first=levels_first([[T, T, F, F], [T, F, T, F], [T, F, T, F]], bool))
     view = episodes(cut)
@@ -107,17 +107,17 @@ def test_a_better_return_from_before_is_remembered(name):
     assert score(name, best=np.array([[7, 0, -9]], np.float32))[0] == pytest.approx(7 - base)
 
 
-def test_trap_02_negative_returns_are_scored_right():
+def test_negative_returns_are_scored_right():
     """A best return that started at 0 would make this level look as if 0 had been reached."""
     assert score("maxmc")[1] == -1.75
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_trap_02_no_infinity_leaks_where_no_episode_was_ever_completed(name):
+def test_no_infinity_leaks_where_no_episode_was_ever_completed(name):
     assert np.isfinite(score(name, best=NEVER)).all()
 
 
-def test_trap_03_maxmc_compares_like_with_like():
+def test_maxmc_compares_like_with_like():
     """A student that knows the discounted return exactly has nothing to regret at the first step; with undiscounted
     returns the same level would look unsolved.
     """

@@ -196,7 +196,7 @@ def test_seeds_do_not_update_where_none_of_them_learns(toy):
 
 
 def test_coins_decide_and_the_seed_does_not(toy):
-    """Trap 20 for ``train.coins``: other coins replay at other iterations, the same at the same, whatever the seed."""
+    """Other coins replay at other iterations, the same at the same, whatever the seed."""
     trainer = on_the_toy(toy, "accel")
     run = jax.jit(some_iterations(trainer, 1))
 

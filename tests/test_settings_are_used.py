@@ -1,4 +1,4 @@
-"""Trap 20: every setting that can be set is used. Each is changed alone, and something must come out differently."""
+"""Every setting that can be set is used. Each is changed alone, and something must come out differently."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ ACT = Categorical(3)
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(PPOSettings)])
-def test_trap_20_every_ppo_setting_changes_what_is_learned(learned, name):
+def test_every_ppo_setting_changes_what_is_learned(learned, name):
     base = PPOSettings(epochs=2, learning_rate=0.01)
     assert differ(learned(base), learned(replace(base, **{name: PPO[name]})))
 
@@ -99,7 +99,7 @@ NETWORK = {"filters": 8, "direction": 3, "core": "gru", "width": 32, "head": 16}
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(NetworkSettings)])
-def test_trap_20_every_network_setting_changes_the_network(name):
+def test_every_network_setting_changes_the_network(name):
     settings = preset("maze", "dr")
     domain = build_maze(MazeSettings())
     _, obs = jax.eval_shape(lambda key: domain.env.reset(key, domain.space.sample(key)), jax.random.key(0))
@@ -125,7 +125,7 @@ MAZE = {
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(MazeSettings)])
-def test_trap_20_every_maze_setting_changes_levels_or_episodes(name):
+def test_every_maze_setting_changes_levels_or_episodes(name):
     base = MazeSettings(size=4, max_steps=9, blocks=8, view=5)
     if name == "see_through_walls":
         base = replace(base, block_count="fixed")  # many walls to look through
@@ -194,12 +194,12 @@ def taught(toy, outcome):
 
 
 @pytest.mark.parametrize("name", sorted({field.name for field in fields(ReplaySettings)} - ELSEWHERE))
-def test_trap_20_every_replay_setting_changes_what_is_taught(taught, name):
+def test_every_replay_setting_changes_what_is_taught(taught, name):
     changed = replace(ACCEL, replay=replace(ACCEL.replay, **{name: REPLAY[name]}))
     assert differ(taught(ACCEL), taught(changed))
 
 
-def test_trap_20_the_buffer_has_the_capacity_that_is_set(toy):
+def test_the_buffer_has_the_capacity_that_is_set(toy):
     def size(replay: ReplaySettings) -> Any:
         curriculum = METHODS["plr"].build(PLRSettings(replay), Parts(toy, 4, PPOSettings()))
         return jax.eval_shape(curriculum.init, jax.random.key(0)).buffer.score.shape
@@ -208,7 +208,7 @@ def test_trap_20_the_buffer_has_the_capacity_that_is_set(toy):
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(EvolveSettings)])
-def test_trap_20_every_evolve_setting_changes_what_is_taught(taught, name):
+def test_every_evolve_setting_changes_what_is_taught(taught, name):
     changed = replace(ACCEL, evolve=replace(ACCEL.evolve, **{name: EVOLVE[name]}))
     assert differ(taught(ACCEL), taught(changed))
 
@@ -217,7 +217,7 @@ def test_trap_20_every_evolve_setting_changes_what_is_taught(taught, name):
 
 
 @pytest.mark.parametrize(("name", "value"), [("steps", 10**6), ("levels", 16), ("rollout", 100)])
-def test_trap_20_the_shape_of_a_run_is_that_of_its_settings(name, value):
+def test_the_shape_of_a_run_is_that_of_its_settings(name, value):
     settings = preset("maze", "plr")
     changed = replace(settings, train=replace(settings.train, **{name: value}))
     before, after = build(settings), build(changed)

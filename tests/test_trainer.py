@@ -96,7 +96,7 @@ def test_the_step_is_traced_for_one_program_only(trainer, run, start):
     assert trainer.env.traced == []
 
 
-def test_trap_16_students_stay_bit_identical_where_nobody_learns(run, start):
+def test_students_stay_bit_identical_where_nobody_learns(run, start):
     state, learned = start(), []
     for _ in range(12):
         before = as_numpy(state).students
@@ -111,7 +111,7 @@ def test_trap_16_students_stay_bit_identical_where_nobody_learns(run, start):
     assert not all(learned)
 
 
-def test_trap_23_levels_are_described_whatever_their_source(run, start):
+def test_levels_are_described_whatever_their_source(run, start):
     """A run logs its levels' metrics and their source at every iteration; for mazes these tell if they are solvable."""
     state, sources = start(), set()
     for _ in range(3):
@@ -178,7 +178,7 @@ class Marked:
 
 
 @pytest.mark.parametrize("students", [1, 2])
-def test_trap_16_a_rollout_nobody_learns_from_costs_no_gradient(trainer, toy, students):
+def test_a_rollout_nobody_learns_from_costs_no_gradient(trainer, toy, students):
     """All learning is inside one branch of a conditional, and what decides is a single flag: a batched one would have
     become a select, which computes both sides.
     """
@@ -209,7 +209,7 @@ class Idle:
         return state, {"progress": progress}
 
 
-def test_trap_27_progress_is_that_of_the_whole_run(trainer, toy, start):
+def test_progress_is_that_of_the_whole_run(trainer, toy, start):
     """It follows from the iteration, which is part of the state: a run that is resumed goes on where it stopped."""
     idle = replace(trainer, student=Idle(trainer.student), curriculum=Random(toy.space.sample, 4))
     step = jax.jit(idle.step)

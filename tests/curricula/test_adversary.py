@@ -72,7 +72,7 @@ def paired():
     return history("paired", 1)
 
 
-def test_trap_17_the_teacher_is_paid_at_its_last_step_and_nothing_comes_after(paired):
+def test_the_teacher_is_paid_at_its_last_step_and_nothing_comes_after(paired):
     (_, _), (state, metrics) = paired
     pending = state.curriculum.pending
     reward = np.asarray(pending.reward[0])
@@ -138,12 +138,12 @@ def teacher_of(**changes: str) -> Any:
 
 
 @pytest.mark.parametrize(("name", "value"), [("filters", 3), ("time", 3), ("core", "lstm"), ("head", 3), ("width", 3)])
-def test_trap_20_every_setting_of_a_teachers_network_changes_it(name, value):
+def test_every_setting_of_a_teachers_network_changes_it(name, value):
     memory = {"teacher.core": "lstm"} if name == "width" else {}
     assert teacher_of(**memory)[1] != teacher_of(**memory, **{f"teacher.{name}": str(value)})[1]
 
 
-def test_trap_20_a_teacher_learns_by_its_own_settings_and_else_by_the_students():
+def test_a_teacher_learns_by_its_own_settings_and_else_by_the_students():
     curriculum, _ = teacher_of(**{"teacher.learning_rate": "0.5", "teacher.entropy_coef": "5", "ppo.epochs": "7"})
     ppo = curriculum.designer.teacher.ppo
     assert (ppo.learning_rate, ppo.entropy_coef, ppo.epochs, ppo.anneal) == (0.5, 5, 7, False)
@@ -153,7 +153,7 @@ def test_trap_20_a_teacher_learns_by_its_own_settings_and_else_by_the_students()
     }
 
 
-def test_trap_20_every_adversary_setting_reaches_the_objective():
+def test_every_adversary_setting_reaches_the_objective():
     curriculum, _ = teacher_of(**{"adversary.objective": "pvl", "adversary.clip": "true", "adversary.students": "3"})
     assert (curriculum.objective.name, curriculum.objective.clip, curriculum.students) == ("pvl", True, 3)
     assert {field.name for field in fields(AdversarySettings)} == {"objective", "clip", "students"}

@@ -308,8 +308,8 @@ def enter_both(run: Programs, plain: PlainBuffer, state: BufferState, entries: l
 @example(history=[FULL, batch((9, 0.5), (9, 2.0), (9, 2.0), (9, 2.0), (9, 1.0), (9, 0.0))])
 # A stored level that is driven out and comes back twice, all in one batch.
 @example(history=[FULL, batch((-1, 0.0), (8, 1.0), (7, 1.0), (6, 1.0), (0, 2.0), (0, 2.0))])
-def test_trap_08_a_batch_gives_what_its_levels_give_one_by_one(buffer, history):
-    """Also traps 05 (own stamps), 09 (eviction), 10 (equal levels) and 11 (the clock counts levels drawn)."""
+def test_a_batch_gives_what_its_levels_give_one_by_one(buffer, history):
+    """Own stamps, eviction, equal levels and the clock, which counts levels drawn, included."""
     plain, state = PlainBuffer.empty(buffer), empty(buffer)
     for entries in history:
         state = enter_both(programs(buffer), plain, state, entries)
@@ -388,7 +388,7 @@ def sorted_sizes(jaxpr: Any) -> set[int]:
     return sizes
 
 
-def test_trap_08_nothing_sorts_the_whole_buffer():
+def test_nothing_sorts_the_whole_buffer():
     buffer, none = LevelBuffer(20_000), jnp.full(BATCH, -1, jnp.int32)
     entries = Entries(
         jax.tree.map(jnp.asarray, places(range(BATCH))), none, jnp.zeros(BATCH), jnp.zeros(BATCH), none, none
@@ -452,7 +452,7 @@ def weights_by_hand(buffer: LevelBuffer, scores: list[float], stamps: list[int],
     scores=st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.5, 2.0, -1.0]), min_size=1, max_size=CAPACITY),
     age=st.integers(0, 9),
 )
-def test_trap_07_weights_are_the_thesiss_and_sum_to_one(prioritisation, scores, age):
+def test_weights_are_the_thesiss_and_sum_to_one(prioritisation, scores, age):
     buffer = LevelBuffer(CAPACITY, prioritisation, 0.5, 0.3)
     run = programs(buffer)
     n = len(scores)
@@ -466,22 +466,22 @@ def test_trap_07_weights_are_the_thesiss_and_sum_to_one(prioritisation, scores, 
     p = run.probabilities(state)
     np.testing.assert_allclose(p[:n], weights_by_hand(buffer, scores, list(range(1, n + 1)), n + age), atol=1e-6)
     np.testing.assert_allclose(p.sum(), 1, atol=1e-6)
-    assert (p[n:] == 0).all(), "trap_06: empty slots take no weight"
+    assert (p[n:] == 0).all(), "empty slots take no weight"
 
 
 @pytest.mark.parametrize("prioritisation", ["rank", "proportional", "greedy", "uniform"])
-def test_trap_02_an_empty_buffer_has_finite_weights(prioritisation):
+def test_an_empty_buffer_has_finite_weights(prioritisation):
     run = programs(LevelBuffer(CAPACITY, prioritisation, 0.5, 0.3))
     assert run.probabilities(empty(run.buffer)).tolist() == [0] * CAPACITY
 
 
-def test_trap_06_ties_are_broken_by_the_lower_slot():
+def test_ties_are_broken_by_the_lower_slot():
     buffer = LevelBuffer(CAPACITY, "greedy", 0.5, 0.0)
     state = empty(buffer)._replace(score=np.array([1, 2, 2, 1, 0], np.float32), size=np.int32(4))
     assert programs(replace(buffer, staleness=0.3)).probabilities(ordered(state)).argmax() == 1
 
 
-def test_trap_07_equally_stale_levels_are_weighted_alike():
+def test_equally_stale_levels_are_weighted_alike():
     run = programs(SETTINGS[2])
     state = empty(run.buffer)._replace(size=np.int32(4), stamp=np.full(CAPACITY, 7, np.int32), clock=np.int32(7))
     np.testing.assert_allclose(run.probabilities(state), [0.25] * 4 + [0])
@@ -500,7 +500,7 @@ def test_a_low_temperature_neither_overflows_nor_vanishes():
 
 @pytest.mark.parametrize("size", [1, 3, CAPACITY])
 def test_draws_follow_the_weights_and_never_leave_the_filled_slots(size):
-    """trap_06"""
+    """Empty slots have no rank."""
     buffer = SETTINGS[0]
     state = empty(buffer)._replace(
         score=np.array([0.1, 3, 0.2, 1, 2], np.float32),
@@ -531,14 +531,14 @@ RANKED = programs(SETTINGS[1])
 
 
 @pytest.mark.parametrize(("score", "kept"), [(0.5, False), (1.0, False), (1.5, True)])
-def test_trap_09_a_newcomer_must_score_higher_than_the_weakest(score, kept):
+def test_a_newcomer_must_score_higher_than_the_weakest(score, kept):
     state = filled(RANKED, [3, 1, 4, 2, 5])
     after, placed = put(RANKED, state, [9] * BATCH, [score] * BATCH)
     assert placed == ([1] * BATCH if kept else [-1] * BATCH)
     assert (9 in (after.levels.cell * 2 + after.levels.facing).tolist()) == kept
 
 
-def test_trap_09_support_not_score_decides_who_leaves():
+def test_support_not_score_decides_who_leaves():
     """With staleness alone the level played last has the least support, however high it scores."""
     run = programs(SETTINGS[2])
     state = filled(run, [1, 1, 1, 1, 3])
@@ -546,7 +546,7 @@ def test_trap_09_support_not_score_decides_who_leaves():
     assert placed[0] == 4
 
 
-def test_trap_05_a_level_that_replaces_another_inherits_nothing():
+def test_a_level_that_replaces_another_inherits_nothing():
     state = filled(RANKED, [3, 1, 4, 2, 5])._replace(best=np.full(CAPACITY, 50, np.float32))
     state, placed = put(RANKED, state, [9, 0, 0, 0, 0, 0], [6] * BATCH, best=[-2.0] * BATCH)
     slot, clock = placed[0], BATCH
@@ -556,14 +556,14 @@ def test_trap_05_a_level_that_replaces_another_inherits_nothing():
     assert RANKED.find(state, places([1] * BATCH)).tolist() == [-1] * BATCH, "the level that left is not found any more"
 
 
-def test_trap_10_equal_levels_are_one_and_direction_makes_them_different():
+def test_equal_levels_are_one_and_direction_makes_them_different():
     state, placed = put(RANKED, empty(RANKED.buffer), [4, 5, 4, 4, 5, 6], [1] * BATCH)
     assert placed == [0, 1, 0, 0, 1, 2]
     assert state.size == 3
     assert RANKED.find(state, places([4, 5, 6, 7, 5, 4])).tolist() == [0, 1, 2, -1, 1, 0]
 
 
-def test_trap_10_on_request_equal_levels_are_kept_apart():
+def test_on_request_equal_levels_are_kept_apart():
     run = programs(SETTINGS[3])
     state, placed = put(run, empty(run.buffer), [4] * BATCH, [1, 2, 3, 4, 5, 6])
     assert state.size == CAPACITY
@@ -571,7 +571,7 @@ def test_trap_10_on_request_equal_levels_are_kept_apart():
     assert run.find(state, places([4] * BATCH)).tolist() == [-1] * BATCH
 
 
-def test_trap_10_levels_of_any_dtype_differ_in_every_bit():
+def test_levels_of_any_dtype_differ_in_every_bit():
     level = {"x": jnp.zeros((1, 3)), "b": jnp.zeros((1, 2), bool), "i": jnp.zeros((1, 2), jnp.int8)}
     changed = [
         level | {"x": level["x"].at[0, 1].set(1e-30)},
@@ -582,14 +582,14 @@ def test_trap_10_levels_of_any_dtype_differ_in_every_bit():
     assert len(hashes) == 4
 
 
-def test_trap_11_the_clock_counts_levels_drawn_kept_or_not():
+def test_the_clock_counts_levels_drawn_kept_or_not():
     state = filled(RANKED, [3, 1, 4, 2, 5])
     after, _ = put(RANKED, state, [9] * BATCH, [0] * BATCH)
     assert (state.clock, after.clock) == (BATCH, 2 * BATCH)
     np.testing.assert_array_equal(after.stamp, [1, 2, 3, 4, 6])
 
 
-def test_trap_01_the_best_return_only_ever_rises():
+def test_the_best_return_only_ever_rises():
     state = empty(RANKED.buffer)
     numbers = [0, 1, 2, 3, 4, 0]
     state, _ = put(RANKED, state, numbers, [1] * BATCH, best=[5, -4, -np.inf, 0, 0, 3])
@@ -600,7 +600,7 @@ def test_trap_01_the_best_return_only_ever_rises():
     assert state.best.tolist() == [5, -3, -9, 0, 0]
 
 
-def test_trap_01_the_best_return_remembers_the_buffer_and_the_batch():
+def test_the_best_return_remembers_the_buffer_and_the_batch():
     state = filled(RANKED, [1] * CAPACITY)._replace(best=np.array([7, -7, -np.inf, 0, 0], np.float32))
     levels, slots = places([0, 1, 2, 9, 9, 9]), np.array([0, 1, 2, -1, -1, -1], np.int32)
     returns = np.array([1, 1, -np.inf, -5, -6, -2], np.float32)
@@ -609,7 +609,7 @@ def test_trap_01_the_best_return_remembers_the_buffer_and_the_batch():
 
 
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf, 3e38, 1e-40])
-def test_trap_02_no_score_that_is_stored_is_infinite(score):
+def test_no_score_that_is_stored_is_infinite(score):
     state, _ = put(RANKED, empty(RANKED.buffer), list(range(BATCH)), [score] * BATCH)
     assert np.isfinite(state.score.sum())
     for run in (RANKED, programs(SETTINGS[4])):

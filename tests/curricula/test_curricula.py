@@ -98,7 +98,7 @@ def test_replayed_levels_are_those_of_their_slots(plr):
         assert (proposal.generations == 0).all()
 
 
-def test_trap_02_nothing_that_is_logged_is_infinite(plr):
+def test_nothing_that_is_logged_is_infinite(plr):
     """From the empty buffer on."""
     plr.start()
     for _ in range(6):
@@ -125,7 +125,7 @@ def test_the_buffers_scores_and_ages_are_logged(plr):
 
 
 def test_relative_best_returns_are_those_of_the_best_student(toy, outcome):
-    """Trap 20 for ``relative``: of two students who play one new level, the weaker knows what was possible."""
+    """Of two students who play one new level, the weaker knows what was possible."""
 
     def best(relative: bool) -> np.ndarray:
         curriculum = replay(Random(toy.space.sample, LEVELS, students=2), students=2, relative=relative)

@@ -30,16 +30,16 @@ def pay(name, played=PLAYED, **options):
     return objective(levels, played).tolist()
 
 
-def test_trap_18_regret_is_the_antagonists_best_minus_the_protagonists_mean():
+def test_regret_is_the_antagonists_best_minus_the_protagonists_mean():
     assert pay("regret") == pytest.approx([0.8 - 0.1, 0.3 - 0.9])
 
 
-def test_trap_18_clipping_is_a_switch_and_off():
+def test_clipping_is_a_switch_and_off():
     assert pay("regret", clip=True) == pytest.approx([0.7, 0.0])
     assert Objective("regret", 0.9, 0.8).clip is False
 
 
-def test_trap_18_minimax_pays_minus_the_students_return():
+def test_minimax_pays_minus_the_students_return():
     assert pay("minimax") == pytest.approx([-(0.1 + 0.5) / 2, -(0.9 + 0.2) / 2])
 
 

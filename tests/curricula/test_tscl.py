@@ -169,7 +169,7 @@ def program(toy: Any, settings: BanditSettings) -> str:
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(BanditSettings)])
-def test_trap_20_every_bandit_setting_changes_the_program(toy, name):
+def test_every_bandit_setting_changes_the_program(toy, name):
     base = BanditSettings(policy="boltzmann" if name == "temperature" else "epsilon-greedy")
     assert program(toy, base) != program(toy, replace(base, **{name: CHANGED[name]}))
 

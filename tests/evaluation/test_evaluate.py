@@ -138,7 +138,7 @@ def untrained() -> tuple[Any, Any]:
 # --- every episode counts
 
 
-def test_trap_24_every_episode_counts_long_or_short() -> None:
+def test_every_episode_counts_long_or_short() -> None:
     task = Task("counter", Counter(), UpTo(50), 50)
     result = evaluate(Scripted(), ZERO, Suite("suite", (task,)), episodes=40, seed=3).tasks[0]
     drawn = [int(episode_level(task, episode_key(3, task, i))) for i in range(40)]
@@ -228,7 +228,7 @@ def test_no_episodes_are_refused(untrained: tuple[Any, Any]) -> None:
 # --- on nothing else does it depend
 
 
-def test_trap_25_the_same_seed_gives_the_same_table_and_another_does_not(untrained: tuple[Any, Any]) -> None:
+def test_the_same_seed_gives_the_same_table_and_another_does_not(untrained: tuple[Any, Any]) -> None:
     suite = Suite("suite", (maze_task("maze", ROOM),))
     first, again, other = (evaluate(*untrained, suite, episodes=20, seed=seed).tasks[0] for seed in (1, 1, 2))
     assert first.lengths.tolist() == again.lengths.tolist() != other.lengths.tolist()

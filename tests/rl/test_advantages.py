@@ -46,7 +46,6 @@ def test_td_error_by_hand():
 
 
 def test_end_of_the_rollout_bootstraps_and_nothing_more():
-    """trap_13"""
     advantage = gae(REWARD, VALUE, NEXT_VALUE, NEVER, NEVER, 0.5, 0.5)
     last = 4 + 20 - 30
     middle = (2 + 15 - 20) + 0.25 * last
@@ -54,24 +53,23 @@ def test_end_of_the_rollout_bootstraps_and_nothing_more():
 
 
 def test_termination_neither_bootstraps_nor_looks_beyond():
-    """trap_13"""
     advantage = gae(REWARD, VALUE, NEXT_VALUE, flags(0, 1, 0), NEVER, 0.5, 0.5)
     assert advantage[:, 0].tolist() == [1 + 0.25 * -18, -18, -6]
 
 
-def test_trap_13_truncation_bootstraps_and_cuts():
+def test_truncation_bootstraps_and_cuts():
     advantage = gae(REWARD, VALUE, NEXT_VALUE, NEVER, flags(0, 1, 0), 0.5, 0.5)
     assert advantage[:, 0].tolist() == [1 + 0.25 * -3, 2 + 15 - 20, -6]
 
 
-def test_trap_13_an_episode_that_ends_both_ways_was_terminated():
+def test_an_episode_that_ends_both_ways_was_terminated():
     both = gae(REWARD, VALUE, NEXT_VALUE, flags(0, 1, 0), flags(0, 1, 0), 0.5, 0.5)
     terminated = gae(REWARD, VALUE, NEXT_VALUE, flags(0, 1, 0), NEVER, 0.5, 0.5)
     assert (both == terminated).all()
 
 
 @pytest.mark.parametrize("nonsense", [np.nan, np.inf])
-def test_trap_13_what_follows_a_termination_is_never_read(nonsense):
+def test_what_follows_a_termination_is_never_read(nonsense):
     advantage = gae(REWARD, VALUE, column(20, nonsense, 40), flags(0, 1, 0), NEVER, 0.5, 0.5)
     assert jnp.isfinite(advantage).all()
 

@@ -51,7 +51,7 @@ def test_the_gradient_rule_is_the_derivative(steps):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4), ours, derived)
 
 
-def test_trap_14_nothing_flows_back_past_the_first_step_of_an_episode():
+def test_nothing_flows_back_past_the_first_step_of_an_episode():
     arguments, _, weights = problem(6)
     first = np.zeros((6, BATCH), bool)
     first[3] = True

@@ -72,7 +72,7 @@ def test_a_core_is_its_recurrence(recurrent):
     np.testing.assert_allclose(out, expected, atol=1e-5)
 
 
-def test_trap_14_a_sequence_is_its_steps_one_by_one(recurrent):
+def test_a_sequence_is_its_steps_one_by_one(recurrent):
     """Learning sees whole sequences, acting sees single steps: both must remember, and forget, alike."""
     core, params, _ = recurrent
     last, whole = core.apply(params, core.initial_carry(BATCH), X, FIRST)
@@ -83,7 +83,7 @@ def test_trap_14_a_sequence_is_its_steps_one_by_one(recurrent):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), carry, last)
 
 
-def test_trap_14_memory_is_zero_at_the_first_step_whatever_came_before(recurrent):
+def test_memory_is_zero_at_the_first_step_whatever_came_before(recurrent):
     core, params, _ = recurrent
     zero = core.initial_carry(BATCH)
     assert all((leaf == 0).all() for leaf in jax.tree.leaves(zero))

@@ -126,7 +126,7 @@ def spy_on_batches(monkeypatch, student: Student) -> list:
 
 
 @pytest.mark.parametrize(("core", "columns"), [("gru", BATCH), ("none", STEPS * BATCH)])
-def test_trap_15_minibatches_share_one_normalisation_and_cover_every_trajectory(school, monkeypatch, core, columns):
+def test_minibatches_share_one_normalisation_and_cover_every_trajectory(school, monkeypatch, core, columns):
     """Recurrent students learn from whole trajectories, others from single transitions; each once an epoch."""
     student, state, _ = school(replace(ONE_STEP, epochs=2, minibatches=2), core)
     seen = spy_on_batches(monkeypatch, student)
@@ -146,7 +146,7 @@ def test_trap_15_minibatches_share_one_normalisation_and_cover_every_trajectory(
     assert not np.array_equal(seen[0][0], seen[2][0]), "epochs are shuffled anew"
 
 
-def test_trap_27_the_learning_rate_ends_with_the_run(school):
+def test_the_learning_rate_ends_with_the_run(school):
     """Annealed or not, the first step is the same; at the end an annealed student stands still."""
     _, state, update = school(replace(ONE_STEP, anneal=True))
     _, _, constant = school(ONE_STEP)

@@ -150,7 +150,7 @@ def test_a_run_that_was_asked_to_stop_goes_on_as_if_it_had_not(
     assert_same_run(tutelage.resume(tmp_path / "run"), whole)
 
 
-def test_trap_28_a_killed_run_goes_on_as_if_it_had_not_been(whole: Run, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_as_if_it_had_not_been(whole: Run, tmp_path: Path) -> None:
     path = tmp_path / "run"
     command = [sys.executable, "-c", HALTING_RUN, str(whole.directory.path / "config.toml"), str(path)]
     paths = os.pathsep.join([str(Path(tutelage.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -235,7 +235,7 @@ def test_a_resumed_run_has_the_schedule_of_the_run_that_was_asked_for(whole: Run
     assert beyond < 1e-5 * first
 
 
-def test_trap_26_speed_is_that_of_the_interval_after_the_device_has_finished(
+def test_speed_is_that_of_the_interval_after_the_device_has_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Clock:
@@ -279,7 +279,7 @@ def test_the_config_of_a_run_is_enough_to_repeat_it(whole: Run, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("method", ["minimax", "paired", "population-paired", "repaired"])
-def test_trap_28_runs_with_teachers_resume_exactly(method: str, tmp_path: Path) -> None:
+def test_runs_with_teachers_resume_exactly(method: str, tmp_path: Path) -> None:
     # Only one of the four has a student with a memory: it takes long to compile, and the other tests here have it.
     memory = {"network.core": "lstm" if method == "repaired" else "none"}
     smaller = {"teacher.filters": "2", "teacher.head": "4", "env.size": "3", "env.blocks": "2"} | memory
@@ -296,7 +296,7 @@ def test_trap_28_runs_with_teachers_resume_exactly(method: str, tmp_path: Path) 
     assert whole.evaluate(episodes=2, student=whole.trainer.students - 1).tasks
 
 
-def test_trap_28_a_run_that_fits_gaussians_resumes_exactly(tmp_path: Path) -> None:
+def test_a_run_that_fits_gaussians_resumes_exactly(tmp_path: Path) -> None:
     """It is stopped between two fits: a checkpoint holds the Gaussians, and what the next are fitted to."""
     shape = {"train.levels": "8", "train.rollout": "4", "train.steps": "192", "train.log_every": "1"}
     often = {"train.checkpoint_every": "2", "train.evaluate_every": "0", "train.episodes": "2"}

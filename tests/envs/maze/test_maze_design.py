@@ -75,7 +75,7 @@ def test_a_taken_cell_sends_goal_and_agent_to_random_free_cells():
     assert (0, 0) not in goals | starts
 
 
-def test_trap_19_the_noise_is_random_at_every_step_and_in_every_design():
+def test_the_noise_is_random_at_every_step_and_in_every_design():
     actions = [0] * BUILD.steps
     noise = [np.asarray(PLAY_BUILD(brief(seed), actions)[1].obs.noise) for seed in range(3)]
     every = np.concatenate(noise)

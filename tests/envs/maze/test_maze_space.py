@@ -80,7 +80,7 @@ def test_samples_are_well_formed(seed: int, space: MazeSpace) -> None:
         assert level.walls.sum() <= space.blocks
 
 
-def test_trap_21_budget_of_blocks() -> None:
+def test_budget_of_blocks() -> None:
     """A taken cell is a no-op, so a fixed budget of n on N cells leaves N (1 - (1 - 1/N)^n) walls on average."""
     fixed = draw("sample", MazeSpace(13, 60, "fixed"), 0, count=2000).walls.sum((1, 2))
     assert fixed.mean() == pytest.approx(169 * (1 - (1 - 1 / 169) ** 60), abs=0.3)
@@ -91,7 +91,7 @@ def test_trap_21_budget_of_blocks() -> None:
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 25, 167])
-def test_trap_21_distinct_walls_are_as_many_as_asked(blocks: int) -> None:
+def test_distinct_walls_are_as_many_as_asked(blocks: int) -> None:
     levels = draw("sample_distinct", MazeSpace(), 1, blocks)
     assert (levels.walls.sum((1, 2)) == blocks).all()
     for level in each(levels):
@@ -137,7 +137,7 @@ SPACES = {2: MazeSpace(2, 2), 3: MazeSpace(3, 7, "fixed"), 13: MazeSpace()}
 @settings(deadline=None, max_examples=40)
 @given(seeds, st.sampled_from([(2, 1), (2, 2), (3, 9), (13, 5)]))
 @example(0, (2, 2))
-def test_trap_22_an_edit_changes_the_level_and_keeps_it_well_formed(seed: int, case: tuple[int, int]) -> None:
+def test_an_edit_changes_the_level_and_keeps_it_well_formed(seed: int, case: tuple[int, int]) -> None:
     size, edits = case
     levels = draw("sample", SPACES[size], seed)
     edited = jax.device_get(editor(edits)(jax.random.split(jax.random.key(seed ^ 1), 64), levels))
@@ -160,7 +160,7 @@ def test_with_no_room_start_and_goal_swap(text: str, edits: int) -> None:
     assert (after.goal == level.start).all()
 
 
-def test_trap_22_what_one_edit_does() -> None:
+def test_what_one_edit_does() -> None:
     """One cell of nine: a flip in two of three, a goal in one of three, the displaced one elsewhere."""
     level = from_ascii("#####\n#>..#\n#.#.#\n#..G#\n#####")
     count = 9000
