@@ -19,12 +19,13 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-setup: $(STAMP) ## create .venv with the exact versions of requirements.lock
+setup: $(STAMP) ## create .venv with the exact versions of the lock files
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock requirements-examples.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tutelage needs Python 3.11 or newer, and '$(PYTHON)' is older or missing: install it, or name another with 'make setup PYTHON=...'." >&2; exit 1; }
 	"$(PYTHON)" -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-examples.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""Time the level buffer: drawing 32 levels from a full one and entering 32; print JSON, milliseconds by capacity.
+"""Time the level buffer: drawing 32 levels from a full one and inserting 32; print JSON, milliseconds by capacity.
 
 usage: python buffer.py [--peer PYTHON] [CAPACITY ...]
 
@@ -19,7 +19,8 @@ import numpy as np
 from turns import Side
 
 from tutelage import LevelBuffer
-from tutelage.curricula.buffer import BufferState, Entries, hash_levels, ordered
+from tutelage.curricula import insertion
+from tutelage.curricula.buffer import BufferState, hash_levels, ordered
 
 BATCH, TURNS = 32, 20
 PEER_TURNS = 5
@@ -63,8 +64,8 @@ def full(buffer: LevelBuffer, rng: np.random.Generator) -> BufferState:
 
 
 Times = dict[str, float]
-"""Milliseconds: `sample` (slots and levels), `replay` and `new` (entering the levels that were drawn, and as many new
-ones), and `both`, which is `sample` and the slower of the two."""
+"""Milliseconds: `sample` (slots and levels), `replay` and `new` (inserting the levels that were drawn, and as many
+new ones), and `both`, which is `sample` and the slower of the two."""
 
 
 def fastest(turns: list[Times]) -> Times:
@@ -101,8 +102,8 @@ def measure_beside(python: str, capacity: int) -> tuple[Times, Times, list[float
 def warm(capacity: int) -> Callable[[], Times]:
     """A function that takes one turn and says how long each part took, with everything compiled.
 
-    By rank, with a temperature and a staleness of 0.3. Entering includes looking for equal levels and the best returns.
-    First a batch is entered in both ways that there are: it has to give the same.
+    By rank, with a temperature and a staleness of 0.3. Inserting includes looking for equal levels and the best
+    returns. First a batch is inserted in both ways that there are: it has to give the same.
     """
     buffer, rng = LevelBuffer(capacity, "rank", 0.3, 0.3), np.random.default_rng(0)
     state = full(buffer, rng)
@@ -113,13 +114,11 @@ def warm(capacity: int) -> Callable[[], Times]:
         slots = buffer.sample(key, state, BATCH)
         return slots, buffer.take(state, slots)
 
-    def enter(state: BufferState, levels: Any, slots: Any, scores: Any) -> Any:
-        slots = jnp.where(slots < 0, buffer.find(state, levels), slots)
-        best = buffer.best_return(state, levels, slots, scores)
+    def insert(state: BufferState, levels: Any, slots: Any, scores: Any) -> Any:
         none = jnp.full_like(slots, -1)
-        return buffer.update(state, Entries(levels, slots, scores, best, none, none))
+        return buffer.insert(state, buffer.recognise(state, levels, slots, scores), scores, none, none)
 
-    enter = jax.jit(enter, donate_argnums=0)
+    insert = jax.jit(insert, donate_argnums=0)
     none = jnp.full(BATCH, -1, jnp.int32)
 
     def turn() -> Times:
@@ -134,8 +133,8 @@ def warm(capacity: int) -> Callable[[], Times]:
 
         key, scores = jax.random.key(int(state.clock)), jnp.array(rng.random((2, BATCH)), jnp.float32)
         slots, levels = timed("sample", sample, key, state)
-        state, _ = timed("replay", enter, state, levels, slots, scores[0])
-        state, _ = timed("new", enter, state, jax.tree.map(jnp.array, mazes(rng, BATCH)), none, scores[1])
+        state, _ = timed("replay", insert, state, levels, slots, scores[0])
+        state, _ = timed("new", insert, state, jax.tree.map(jnp.array, mazes(rng, BATCH)), none, scores[1])
         return times
 
     turn()
@@ -143,18 +142,19 @@ def warm(capacity: int) -> Callable[[], Times]:
 
 
 def compare(buffer: LevelBuffer, state: BufferState, rng: np.random.Generator) -> None:
-    """Enter half new and half drawn levels with a look at all slots for each, and as a large buffer does."""
-    if not entering.candidates_suffice(buffer.capacity, BATCH):
+    """Insert half new and half drawn levels with a look at all slots for each, and with one at the candidates."""
+    if not insertion.candidates_suffice(buffer.capacity, BATCH):
         return  # there is one way only
     slots = np.where(np.arange(BATCH) < BATCH // 2, -1, rng.permutation(buffer.capacity)[:BATCH]).astype(np.int32)
     keys = jnp.array(rng.integers(0, 2**32, (BATCH, 2), np.uint32))
     score = jnp.array(rng.random(BATCH), jnp.float32)
-    arrivals = entering.Incoming(score, score, jnp.array(slots), jnp.arange(BATCH), keys)
-    held = entering.SlotStats(state.score, state.best, state.stamp, state.order, state.size, state.clock)
-    ways = [
-        jax.jit(lambda h, few=few: entering.enter(h, arrivals, buffer._support, few))(held) for few in (False, True)
-    ]
-    jax.tree.map(np.testing.assert_array_equal, *ways)
+    incoming = insertion.Incoming(score, score, jnp.array(slots), jnp.arange(BATCH), keys)
+    stats = insertion.SlotStats(state.score, state.best, state.stamp, state.order, state.size, state.clock)
+
+    def inserted(candidates: bool) -> insertion.Outcome:
+        return jax.jit(lambda stats: insertion.insert_batch(stats, incoming, buffer._support, candidates))(stats)
+
+    jax.tree.map(np.testing.assert_array_equal, inserted(False), inserted(True))
 
 
 def main() -> None:

@@ -20,20 +20,19 @@ def steps_per_second(size: int, levels: int) -> list[float]:
     changes = {"env.size": str(size), "env.blocks": str(size * size // 3)}
     domain = tutelage.build_domain(tutelage.override(tutelage.preset("maze", "dr"), changes))
     env: Any = domain.env
-    batch = jax.vmap(domain.space.sample)(jax.random.split(jax.random.key(0), levels))
+    batch = jax.vmap(domain.levels.sample)(jax.random.split(jax.random.key(0), levels))
 
     def play(key: Any, batch: Any) -> Any:
-        reset = jax.vmap(env.reset)
-        start = reset(jax.random.split(key, levels), batch)[0]
+        prepared = jax.vmap(env.prepare)(batch)
+        start = jax.vmap(env.reset)(jax.random.split(key, levels), prepared)[0]
 
         def step(carry: Any, key: Any) -> Any:
             state, total = carry
             k_act, k_step = jax.random.split(key)
             action = jax.random.randint(k_act, (levels,), 0, 3)
-            state, ts = jax.vmap(env.step)(jax.random.split(k_step, levels), state, action)
-            done = ts.terminated | ts.truncated
+            state, ts = jax.vmap(env.step)(jax.random.split(k_step, levels), state, action, prepared)
             state = jax.tree.map(
-                lambda new, old: jnp.where(done.reshape(-1, *[1] * (new.ndim - 1)), new, old), start, state
+                lambda new, old: jnp.where(ts.done.reshape(-1, *[1] * (new.ndim - 1)), new, old), start, state
             )
             # Everything an agent would see is used, so that nothing is optimised away.
             seen = sum(x.astype(jnp.float32).sum() for x in jax.tree.leaves(ts.obs))

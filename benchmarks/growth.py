@@ -44,12 +44,12 @@ def training(levels: int = 256, size: int = 13) -> dict[str, float]:
     key, state = jax.random.key(0), trainer.init(0)
     _, proposal = jax.jit(trainer.curriculum.propose)(key, key, state.curriculum)
     collect = jax.jit(trainer.collector.__call__)
-    rollout = jax.block_until_ready(collect(key, state.students, proposal.levels))
+    rollout = jax.block_until_ready(collect(key, state.students.agent, proposal.levels))
     student, played = jax.tree.map(lambda x: x[0], (state.students, rollout))
-    update = jax.jit(lambda state, rollout: trainer.student.update(key, state, rollout, jnp.float32(0)))
-    metrics = jax.jit(jax.vmap(jax.vmap(tutelage.build_domain(settings).space.metrics)))
+    update = jax.jit(lambda state, rollout: trainer.learner.update(key, state, rollout, jnp.float32(0)))
+    metrics = jax.jit(jax.vmap(jax.vmap(trainer.domain.levels.metrics)))
     seconds = {
-        "play": fastest(lambda: collect(key, state.students, proposal.levels)),
+        "play": fastest(lambda: collect(key, state.students.agent, proposal.levels)),
         "learn": fastest(lambda: update(student, played)),
         "metrics": fastest(lambda: metrics(proposal.levels)),
     }

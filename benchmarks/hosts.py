@@ -23,7 +23,7 @@ from gymnasium.envs.box2d.bipedal_walker import BipedalWalker
 import tutelage
 from tutelage.envs.walker.level import make
 from tutelage.hosts.fleet import get_fleet
-from tutelage.hosts.play import by_name, compiled_student
+from tutelage.hosts.play import by_name, compiled_agent
 from tutelage.machine import cores
 
 
@@ -46,17 +46,17 @@ def plain(steps: int, actions: np.ndarray) -> tuple[float, float]:
 
 def profile(trainer: Any, state: Any, levels: Any, steps: int) -> dict[str, float]:
     """Milliseconds of a step: the student, giving orders, waiting for the simulators."""
-    act, _ = compiled_student(trainer.student, 1)
     named = {name: value[0] for name, value in by_name(levels).items()}
     number = trainer.levels
-    fleet = get_fleet(trainer.env, named, number)
+    fleet = get_fleet(trainer.domain.env, named, number)
+    draw, act, _ = compiled_agent(trainer.learner.agent, 1, number)
+    noise = np.asarray(draw(jax.random.split(jax.random.key(0), steps)))
     obs, first, memory = fleet.reset(named, np.arange(number))[None], np.ones((1, number), bool), ()
-    keys = np.asarray(jax.random.key_data(jax.random.split(jax.random.key(0), (steps, 1))))
-    act(state.students, keys[0], memory, obs, first)  # compiles
+    act(state.students.agent, noise[0], memory, obs, first)  # compiles
     spent = dict.fromkeys(("student", "orders", "simulators"), 0.0)
     for t in range(steps):
         began = time.perf_counter()
-        memory, decision = act(state.students, keys[t], memory, obs, first)
+        memory, decision = act(state.students.agent, noise[t], memory, obs, first)
         action = np.asarray(decision.action)
         acted = time.perf_counter()
         fleet.send(action[0])
@@ -80,7 +80,7 @@ def main() -> None:
     state = trainer.init(0)
     each = [make(seed=seed) for seed in range(options.levels)]
     levels = jax.tree.map(lambda *x: np.stack(x)[None], *each)
-    rollout = trainer.collector(jax.random.key(0), state.students, levels)  # compiles, and starts the workers
+    rollout = trainer.collector(jax.random.key(0), state.students.agent, levels)  # compiles, and starts the workers
     actions = np.clip(np.asarray(rollout.action)[0], -1, 1)
     ratios = []
     # In a process of its own: the many objects of a simulator are a burden for whoever has them.
@@ -89,7 +89,7 @@ def main() -> None:
         for _ in range(options.rounds):
             alone, rewards = pool.submit(plain, options.steps, actions).result()
             began = time.perf_counter()
-            rollout = trainer.collector(jax.random.key(0), state.students, levels)
+            rollout = trainer.collector(jax.random.key(0), state.students.agent, levels)
             ours = options.levels * options.steps / (time.perf_counter() - began)
             ratios.append(ours / alone)
             print(f"plain {alone:,.0f} steps/s, ours {ours:,.0f} steps/s, ratio {ratios[-1]:.2f}", flush=True)

@@ -1,4 +1,5 @@
-"""Time from the start of a process to the first iteration and the first update of `tutelage train maze METHOD`.
+"""Time from the start of a process to the first iteration and the first update of `tutelage train maze METHOD`,
+and the time that `tutelage --help` takes (the best of five).
 
 usage: python startup.py [--method accel] [--devices N] [--preset NAME]
 
@@ -61,13 +62,11 @@ class Watch:
 def child(began: float, method: str, devices: int, preset: str, run: str) -> None:
     """What the command line does, in its order."""
     import tutelage
-    from tutelage.runs.cache import keep_compiled_programs
-    from tutelage.runs.processes import ALONE, start
+    from tutelage.runs.launch import start_jax
 
     changes = {"train.log_every": "1", "train.devices": str(devices)}
     settings = tutelage.override(tutelage.preset("maze", method, preset), changes)
-    keep_compiled_programs()
-    start(ALONE, devices)
+    start_jax(devices=devices)
     from tutelage.runs import session
 
     watch = Watch(began)
@@ -76,6 +75,12 @@ def child(began: float, method: str, devices: int, preset: str, run: str) -> Non
         session.train(settings, run, watch)
     except Enough:
         print(json.dumps(watch.times))
+
+
+def seconds_of_help() -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "tutelage.cli", "--help"], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began
 
 
 def main() -> None:
@@ -91,6 +96,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         env = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
         env |= {"XDG_CACHE_HOME": place, "JAX_PLATFORMS": "cpu"}
+        print("--help", f"{min(seconds_of_help() for _ in range(5)):.2f} s", flush=True)
         for name in ("cold", "warm"):
             command = [sys.executable, __file__, "--method", options.method, "--devices", str(options.devices)]
             command += ["--preset", options.preset, "--child", str(time.time()), str(Path(place) / name)]

@@ -38,20 +38,20 @@ def train_in_turns(work: Callable[[], tuple[int, int]]) -> None:
     take_turns(turn)
 
 
-def environment() -> dict[str, str]:
-    """For a process that is measured: no settings of whoever started us."""
+def environment(path: str = "") -> dict[str, str]:
+    """For a process that is measured: no settings of whoever started us. Modules are looked for in ``path`` first."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAX_COMPILATION_CACHE_DIR")}
-    return env | {"JAX_PLATFORMS": "cpu"}
+    return env | {"JAX_PLATFORMS": "cpu"} | ({"PYTHONPATH": path} if path else {})
 
 
 class Side:
     """One side of a comparison: a process that takes turns."""
 
-    def __init__(self, python: Path | str, script: Path, *arguments: str) -> None:
+    def __init__(self, python: Path | str, script: Path, *arguments: str, path: str = "") -> None:
         self.name = f"{script.name} {' '.join(arguments)}"
         self.process = subprocess.Popen(
             [python, script, *arguments],
-            env=environment(),
+            env=environment(path),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -28,11 +28,11 @@ def measure_update(seconds: float, devices: int = 1) -> dict[str, list[float]]:
     state, key = trainer.init(0), jax.random.key(0)
     _, proposal = jax.jit(trainer.curriculum.propose)(key, key, state.curriculum)
     collect = jax.jit(trainer.collector.__call__)
-    rollout = jax.tree.map(lambda x: x[0], collect(jax.random.key(1), state.students, proposal.levels))
+    rollout = jax.tree.map(lambda x: x[0], collect(jax.random.key(1), state.students.agent, proposal.levels))
     student = jax.tree.map(lambda x: x[0], state.students)
 
     ppo = settings.ppo
-    ends = (rollout.terminated, rollout.truncated)
+    ends = (rollout.terminated, rollout.cut)
     advantage = gae(rollout.reward, rollout.value, rollout.next_value, *ends, ppo.discount, ppo.gae_lambda)
     batch = {
         "obs": rollout.obs,
@@ -48,7 +48,7 @@ def measure_update(seconds: float, devices: int = 1) -> dict[str, list[float]]:
     plain_state = jax.jit(init)(jax.random.key(2), batch)
 
     sides: dict[str, Any] = {
-        "tutelage": jax.jit(lambda s, r: trainer.student.update(jax.random.key(3), s, r, jnp.float32(0))),
+        "tutelage": jax.jit(lambda s, r: trainer.learner.update(jax.random.key(3), s, r, jnp.float32(0))),
         "flax": jax.jit(plain_update),
     }
     arguments = {"tutelage": (student, rollout), "flax": (plain_state, batch)}

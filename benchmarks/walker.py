@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ import numpy as np
 import tutelage
 from tutelage.envs.walker.level import Level
 from tutelage.envs.walker.render import rose
+from tutelage.pictures import png, write
 from tutelage.runs import checkpoint
-from tutelage.runs.levels import buffer_of
+from tutelage.runs.levels import kept_levels
 
 METHODS = ("accel", "dr")
 TOP = 100
@@ -89,12 +91,12 @@ def draw_curves(runs: Path, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def top_levels(run: Any, file: Path) -> list[Level]:
+def top_levels(run: tutelage.Run, file: Path) -> list[Level]:
     """The levels with the highest scores in the buffer of a checkpoint."""
     state, _ = checkpoint.load(file, run.state)
-    buffer = buffer_of(tutelage.Run(run.directory, run.settings, run.trainer, run.domain, state, 0))
-    order = np.argsort(-buffer.score[: int(buffer.size)], kind="stable")[:TOP]
-    return [jax.tree.map(lambda leaf, slot=slot: np.asarray(leaf)[slot], buffer.levels) for slot in order]
+    held = kept_levels(replace(run, state=state))
+    order = np.argsort(-held.score[: int(held.size)], kind="stable")[:TOP]
+    return [jax.tree.map(lambda leaf, slot=slot: leaf[slot], held.levels) for slot in order]
 
 
 def draw_roses(runs: Path, path: Path) -> None:
@@ -103,7 +105,7 @@ def draw_roses(runs: Path, path: Path) -> None:
     shown = [files[i] for i in np.linspace(0, len(files) - 1, min(4, len(files))).round().astype(int)]
     steps = run.trainer.steps_per_iteration
     groups = {f"{int(file.stem) * steps / 1e6:.1f}M steps": top_levels(run, file) for file in shown}
-    rose(groups, path)
+    write(path, png(rose(groups)))
 
 
 def main() -> None:

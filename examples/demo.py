@@ -13,6 +13,7 @@ import numpy as np
 
 import tutelage
 from tutelage.evaluation.evaluate import Evaluation
+from tutelage.pictures import gif, write
 from tutelage.runs.levels import gallery, top_levels
 
 SUITES = {
@@ -40,13 +41,15 @@ def main() -> int:
         f"ACCEL on 7x7 mazes for {settings.train.steps:,} steps: a few minutes on two cores, the first of them spent on"
     )
     print(f"compiling. The run goes to {path}.", flush=True)
-    trainer, domain = tutelage.build(settings), tutelage.build_domain(settings)
-    untrained = jax.tree.map(lambda x: x[0], trainer.init(settings.train.seed).students)
-    before = {name: tutelage.evaluate(trainer.student, untrained, domain.suite(name), EPISODES) for name in SUITES}
+    domain = tutelage.build_domain(settings)
+    trainer = tutelage.build(settings, domain)
+    agent = trainer.learner.agent
+    untrained = jax.tree.map(lambda x: x[0], trainer.init(settings.train.seed).students.agent)
+    before = {name: tutelage.evaluate(agent, untrained, domain.suites[name], EPISODES) for name in SUITES}
 
     began = time.monotonic()
     with tutelage.ProgressLine(pause=10) as progress:
-        run = tutelage.train(settings, path, progress)
+        run = tutelage.train(settings, path, progress, domain=domain)
     if not run.finished:
         print(f"Stopped. Go on with: tutelage resume {path}")
         return 130
@@ -75,18 +78,19 @@ or go on with
 def animate(run: tutelage.Run, results: Mapping[str, Evaluation], path: Path) -> str:
     """Draw a solved episode of the most maze-like suite that has one: of the first few, that with the longest way."""
     name = next((name for name in ("perfect-s", "fresh") if results[name].tasks[0].solved.any()), "fresh")
-    (task,) = run.domain.suite(name).tasks
+    (task,) = run.domain.suites[name].tasks
     solved = results[name].tasks[0].solved
     numbers = np.flatnonzero(solved)[:20] if solved.any() else [0]
-    episodes = [tutelage.record(run.trainer.student, run.student(), task, number=int(number)) for number in numbers]
+    episodes = [tutelage.record(run.agent, run.student(), task, number=int(number)) for number in numbers]
 
     def way(episode: tutelage.Episode) -> float:
-        return float(run.domain.space.metrics(episode.level.level)["path"])
+        return float(run.domain.levels.metrics(episode.level.level)["path"])
 
     chosen = max(episodes, key=way)
-    if run.domain.animate is not None:
-        run.domain.animate(chosen.level, chosen.states, path)
-    end = "reaches the goal" if chosen.total > run.domain.success else "does not reach the goal"
+    viewer = run.domain.viewer
+    if viewer and viewer.frames:
+        write(path, gif(viewer.frames(chosen.level, chosen.states), viewer.pace))
+    end = "reaches the goal" if chosen.total > run.domain.rules.success else "does not reach the goal"
     steps = f"{way(chosen):.0f} cells away, in {chosen.length} steps"
     return f"the student on a maze of {name} that it never saw: {end}, {steps}"
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -25,8 +27,12 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from tutelage.envs.base import Discrete, Domain, Suite
-from tutelage.types import Rollout, TimeStep
+from tutelage.envs.base import Discrete, Domain, Levels, Suite, Suites
+from tutelage.rl.agent import Agent
+from tutelage.rl.distributions import Categorical
+from tutelage.rl.networks import CORES, ActorCritic
+from tutelage.settings import option
+from tutelage.types import Rollout, TimeStep, played
 
 # Programs that are traced make very many objects, which live long and are no garbage. Looking through all of them as
 # often as Python does unless told otherwise would take a fifth of the time, and more as a process grows.
@@ -36,6 +42,25 @@ gc.set_threshold(200_000, 20, 20)
 
 settings.register_profile("quick", deadline=None, max_examples=20, derandomize=True)
 settings.load_profile("quick")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forget_programs():
+    """Compiled programs and what else is cached live no longer than the tests of a file: a worker must fit 2 GB."""
+    yield
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "tutelage":
+            for value in list(vars(module).values()):
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+    jax.clear_caches()
+    gc.collect()
+    if _TRIM is not None:
+        _TRIM(0)
+
+
+# What is freed goes back to the system, where the C library can be asked for it.
+_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 class Count(NamedTuple):
@@ -59,14 +84,17 @@ class Counter:
     def action_space(self) -> Discrete:
         return Discrete(3)
 
+    def prepare(self, level: Count) -> Count:
+        return level
+
     def reset(self, key: Any, level: Count) -> tuple[CountState, Any]:
         state = CountState(level, jnp.int32(0), jnp.int32(0))
         return state, self.observe(state)
 
-    def step(self, key: Any, state: CountState, action: Any) -> tuple[CountState, TimeStep]:
+    def step(self, key: Any, state: CountState, action: Any, level: Count) -> tuple[CountState, TimeStep]:
         state = CountState(state.level, state.count + action, state.time + 1)
-        obs, level = self.observe(state), state.level
-        return state, TimeStep(obs, action - 0.5, state.count >= level.goal, state.time >= level.limit, obs)
+        obs = self.observe(state)
+        return state, played(obs, action - 0.5, state.count >= level.goal, state.time >= level.limit)
 
     def observe(self, state: CountState) -> Any:
         return jnp.stack([state.count, state.time, state.level.goal, state.level.limit]).astype(jnp.float32) / 10
@@ -82,7 +110,7 @@ class Counts:
     def edit(self, key: Any, level: Count, edits: int) -> Count:
         return level._replace(goal=level.goal + 1000 * edits)
 
-    def empty(self, key: Any) -> Count:
+    def easy(self, key: Any) -> Count:
         return Count(jax.random.randint(key, (), 1, 11), jnp.int32(4))
 
     def metrics(self, level: Count) -> dict[str, Any]:
@@ -111,28 +139,48 @@ def optimised():
         yield pool
 
 
+@dataclass(frozen=True)
+class EyesSettings:
+    width: int = option(16, "units of the embedding")
+
+
 @pytest.fixture(scope="session")
 def toy() -> Domain:
     space = Counts()
     return Domain(
         env=Counter(),
-        space=space,
-        encoder=lambda network: Eyes(network.filters),
-        suite=lambda name: Suite(name, ()),
-        suites=(),
-        empty=space.empty,
+        levels=Levels(sample=space.sample, metrics=space.metrics, edit=space.edit, easy=space.easy),
+        encoder=lambda eyes: Eyes(eyes.width),
+        suites=Suites((), lambda name: Suite(name, ())),
     )
 
 
 @pytest.fixture(scope="session")
-def random_state():
-    """A student with random parameters: as good as an initialised one for most tests, and nothing is compiled."""
+def toy_agent(toy):
+    """Makes small agents for the toy."""
 
-    def fill(student: Any, obs: Any, seed: int = 0) -> Any:
+    def build(core: str = "none", width: int = 4, eyes: int = 4, **options: bool) -> Agent:
+        return Agent(ActorCritic(toy.encoder(EyesSettings(eyes)), CORES[core](width), 3, 4), Categorical(3), **options)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def random_state():
+    """A student with random parameters: as good as an initialised one for most tests, and nothing is compiled.
+
+    Of a learner a whole ``StudentState``, of an agent its ``AgentState``.
+    """
+
+    def fill(who: Any, obs: Any, seed: int = 0) -> Any:
         rng = np.random.default_rng(seed)
-        shapes = jax.eval_shape(student.init, jax.random.key(0), obs)
+        shapes = jax.eval_shape(who.init, jax.random.key(0), obs)
         zeros = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)
-        return zeros._replace(params=jax.tree.map(lambda x: rng.normal(0, 0.4, x.shape).astype(x.dtype), shapes.params))
+        agent = getattr(shapes, "agent", shapes)
+        params = jax.tree.map(lambda x: rng.normal(0, 0.4, x.shape).astype(x.dtype), agent.params)
+        if agent is shapes:
+            return zeros._replace(params=params)
+        return zeros._replace(agent=zeros.agent._replace(params=params))
 
     return fill
 
@@ -151,6 +199,7 @@ def outcome():
         policy = np.stack([steps(goal % 5 / 5, 0), steps(0, 0)], -1)
         rest = {"value": steps(value, 0), "next_value": steps(0, 0), "reward": steps(0, reward)}
         ends = {"terminated": steps(False, True, bool), "truncated": steps(False, False, bool)}
-        return Rollout((), (), steps(0, 0), policy, **rest, **ends, first=steps(True, False, bool))
+        flags = {"done": steps(False, True, bool), "first": steps(True, False, bool)}
+        return Rollout((), (), steps(0, 0), policy, **rest, **ends, **flags)
 
     return play

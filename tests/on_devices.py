@@ -1,6 +1,6 @@
 """A program for the tests of several devices: JAX decides how many there are when it starts, so this runs by itself.
 
-Trains each method on each number of devices for a few iterations and leaves all states and metrics in ``OUT``, as
+Trains each method on each number of devices for a few iterations and leaves all states and reports in ``OUT``, as
 ``METHOD-DEVICES.npz``, and the compiled program as ``METHOD-DEVICES.hlo``: ``on_devices.py OUT METHOD:1,2,4 ...``
 """
 
@@ -29,7 +29,7 @@ TINY = {
     "env.blocks": "3",
     "env.max_steps": "12",
     "network.width": "16",
-    "network.filters": "2",
+    "encoder.filters": "2",
     "ppo.epochs": "2",
     "ppo.minibatches": "1",
     "train.levels": "8",
@@ -41,7 +41,7 @@ CHANGES = {
     "dr": {"network.core": "none"},
     "robust-plr": {**REPLAY, "replay.rate": "0.7", "ppo.minibatches": "2"},
     "accel": REPLAY,
-    "paired": {"network.core": "none", "teacher.filters": "4", "teacher.head": "4"},
+    "paired": {"network.core": "none", "teacher.encoder.filters": "4", "teacher.head": "4"},
 }
 
 
@@ -64,19 +64,13 @@ class Watched:
         proposal = jax.eval_shape(self.inner.propose, key, key, inner)[1]
         return WatchedState(inner, *jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), (proposal, self.played)))
 
-    def propose(self, key: Any, coins: Any, state: WatchedState) -> Any:
-        inner, proposal = self.inner.propose(key, coins, state.inner)
+    def propose(self, key: Any, branch_key: Any, state: WatchedState) -> Any:
+        inner, proposal = self.inner.propose(key, branch_key, state.inner)
         return WatchedState(inner, proposal, state.rollout), proposal
 
-    def observe(self, key: Any, state: WatchedState, proposal: Any, rollout: Any) -> Any:
-        inner, info = self.inner.observe(key, state.inner, proposal, rollout)
+    def observe(self, key: Any, state: WatchedState, proposal: Any, rollout: Any, students: Any) -> Any:
+        inner, info = self.inner.observe(key, state.inner, proposal, rollout, students)
         return WatchedState(inner, proposal, rollout._replace(obs=())), info
-
-    def generate(self, key: Any, state: WatchedState) -> Any:
-        return self.inner.generate(key, state.inner)
-
-    def coverage(self, state: WatchedState) -> Any:
-        return self.inner.coverage(state.inner)
 
 
 def plain_trainer(method: str, devices: int) -> tutelage.Trainer:
@@ -92,7 +86,7 @@ def played(method: str) -> Any:
     def play(key: Any) -> Any:
         state = made.init(0)
         levels = made.curriculum.propose(key, key, state.curriculum)[1].levels
-        return JaxCollector(made.env, made.student, made.rollout)(key, state.students, levels)
+        return JaxCollector(made.domain.env, made.learner.agent, made.rollout)(key, state.students.agent, levels)
 
     return jax.eval_shape(play, jax.random.key(0))._replace(obs=())
 
@@ -114,8 +108,8 @@ def main(out: Path, jobs: list[str]) -> None:
             step = jax.jit(made.step).lower(state).compile(FAST_TO_COMPILE)
             history = []
             for _ in range(ITERATIONS):
-                state, metrics = step(state)
-                history.append(jax.device_get({"state": state._replace(key=(), coins=()), "metrics": metrics}))
+                state, report = step(state)
+                history.append(jax.device_get({"state": state._replace(key=(), branch_key=()), "report": report}))
             (out / f"{method}-{number}.hlo").write_text(step.as_text())
             leaves = jax.tree_util.tree_leaves_with_path(history)
             named = {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}

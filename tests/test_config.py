@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 import pytest
@@ -10,21 +10,31 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from tutelage.config import describe, from_toml, names, override, to_toml
-from tutelage.envs.maze.settings import MazeSettings
+from tutelage.config import describe, from_toml, idle, names, override, to_toml
+from tutelage.envs.maze.settings import MazeDesignEncoderSettings, MazeEncoderSettings, MazeSettings
 from tutelage.errors import UserError, require
+from tutelage.methods.accel import AccelSettings
 from tutelage.settings import (
-    AccelSettings,
-    DRSettings,
     NetworkSettings,
+    NoSettings,
     PPOSettings,
     Settings,
+    TeacherSettings,
     TrainSettings,
     option,
 )
 
-ACCEL = Settings("maze", "accel", MazeSettings(), NetworkSettings(), PPOSettings(), AccelSettings(), TrainSettings())
-DR = replace(ACCEL, method="dr", curriculum=DRSettings())
+ACCEL = Settings(
+    "maze",
+    "accel",
+    MazeSettings(),
+    MazeEncoderSettings(),
+    NetworkSettings(),
+    PPOSettings(),
+    AccelSettings(teacher=TeacherSettings(encoder=MazeDesignEncoderSettings())),
+    TrainSettings(),
+)
+DR = replace(ACCEL, method="dr", curriculum=NoSettings())
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,9 @@ def test_the_file_reads_well() -> None:
     assert lines[:3] == ['environment = "maze"', 'method = "accel"', ""]
     assert "[curriculum.replay]" in lines
     assert "size = 13                 # cells a side inside the border" in lines
-    assert "core = \"lstm\"  # recurrent layer; 'none' has no memory (lstm, gru, none)" in lines
+    assert any(line.startswith('core = "lstm" ') and line.endswith("(lstm, gru, none, separate)") for line in lines)
+    assert "[encoder]" in lines
+    assert "[curriculum.teacher.encoder]" in lines
 
 
 def test_a_missing_key_keeps_the_templates_value() -> None:
@@ -116,8 +128,8 @@ def test_an_empty_section_may_be_named() -> None:
         ("[ppo]\nepochs = false", "ppo.epochs is false in my.toml; give a whole number"),
         ("[ppo]\nanneal = 1", "ppo.anneal is 1 in my.toml; give true or false."),
         ("[train]\nsuite = 3", "train.suite is 3 in my.toml; give text in quotes."),
-        ('[network]\ncore = "x"', 'network.core is "x" in my.toml; give one of lstm, gru, none.'),
-        ("[network]\ncore = [1]", "network.core is [1] in my.toml; give one of lstm, gru, none."),
+        ('[network]\ncore = "x"', 'network.core is "x" in my.toml; give one of lstm, gru, none, separate.'),
+        ("[network]\ncore = [1]", "network.core is [1] in my.toml; give one of lstm, gru, none, separate."),
         (
             "[ppo]\nclip 3",
             "my.toml is not valid TOML: Expected '=' after a key in a key/value pair (at line 2, column 6)",
@@ -184,7 +196,7 @@ def test_overrides_are_read_by_their_type(name: str, text: str, value: Any) -> N
         ({"ppo.clip": "much"}, "ppo.clip is 'much'; give a finite number."),
         ({"ppo.clip": "inf"}, "ppo.clip is inf; give a finite number."),
         ({"ppo.anneal": "maybe"}, "ppo.anneal is 'maybe'; give true or false."),
-        ({"network.core": "rnn"}, 'network.core is "rnn"; give one of lstm, gru, none.'),
+        ({"network.core": "rnn"}, 'network.core is "rnn"; give one of lstm, gru, none, separate.'),
         ({"method": "dr"}, "'method' cannot be overridden with 'dr'"),
         ({"replay.rate": "0", "curriculum.replay.rate": "1"}, "curriculum.replay.rate is given twice"),
         ({"replay.capacity": "31"}, "replay.capacity is 31, smaller than the 32 levels of one batch"),
@@ -219,9 +231,72 @@ def test_checks_of_other_peoples_settings_are_sentences_too() -> None:
 def test_describe() -> None:
     rows = {name: rest for name, *rest in describe(ACCEL)}
     assert rows["ppo.epochs"] == ["int", "5", "passes over each rollout"]
-    assert rows["network.core"][:2] == ["lstm | gru | none", "lstm"]
+    assert rows["network.core"][:2] == ["lstm | gru | none | separate", "lstm"]
     assert rows["curriculum.replay.rate"][:2] == ["float", "0.8"]
     assert rows["train.steps"][1] == "250_000_000"
+
+
+@pytest.mark.parametrize(
+    ("old", "text", "new", "value"),
+    [
+        ("network.filters", "4", "encoder.filters", 4),
+        ("network.direction", "3", "encoder.direction", 3),
+        ("train.coins", "7", "train.shared_seed", 7),
+        ("teacher.filters", "9", "curriculum.teacher.encoder.filters", 9),
+        ("curriculum.teacher.time", "2", "curriculum.teacher.encoder.time", 2),
+        ("evolve.start", "empty", "curriculum.evolve.start", "easy"),
+    ],
+)
+def test_settings_of_earlier_versions_are_understood(old: str, text: str, new: str, value: Any) -> None:
+    template = override(ACCEL, {"evolve.editor": "learned"})
+    full = old if old.split(".")[0] in ("network", "train", "curriculum") else f"curriculum.{old}"
+    section, _, key = full.rpartition(".")
+    written = f'"{text}"' if isinstance(value, str) else text
+    for settings in (override(template, {old: text}), from_toml(f"[{section}]\n{key} = {written}", template)):
+        found: Any = settings
+        for part in new.split("."):
+            found = getattr(found, part)
+        assert found == value
+
+
+@dataclass(frozen=True)
+class Choosy:
+    """Reads one of two numbers, and a section only when it is asked to."""
+
+    which: Literal["first", "second"] = option("first", "which number is read")
+    first: int = option(1, "a number")
+    second: int = option(2, "another number")
+    deep: bool = option(False, "read the section")
+    inner: Inner = field(default_factory=Inner)
+
+    def idle(self) -> dict[str, str]:
+        other = {"first": "second", "second": "first"}[self.which]
+        return {other: f"which is {self.which}"} | ({} if self.deep else {"inner": "deep is off"})
+
+
+@dataclass(frozen=True)
+class Holder:
+    curriculum: Choosy = field(default_factory=Choosy)
+
+
+def test_a_setting_that_is_not_read_is_refused_hidden_and_kept_in_files() -> None:
+    names = {f"curriculum.inner.{field.name}" for field in fields(Inner)}
+    assert idle(Holder()) == {"curriculum.second": "which is first"} | dict.fromkeys(names, "deep is off")
+    with pytest.raises(UserError, match="^second is not read, because which is first; leave it out.$"):
+        override(Holder(), {"second": "3"})
+    with pytest.raises(UserError, match="^inner.whole is not read, because deep is off; leave it out.$"):
+        override(Holder(), {"inner.whole": "3"})
+    shown = {name for name, *_ in describe(Holder(), unread=False)}
+    assert shown == {"curriculum.which", "curriculum.first", "curriculum.deep"}
+    assert {name for name, *_ in describe(Holder())} == shown | set(idle(Holder()))
+    assert from_toml(to_toml(Holder()).replace("second = 2", "second = 3"), Holder()) == Holder(Choosy(second=3))
+
+
+def test_what_is_read_is_decided_when_all_overrides_are_in() -> None:
+    assert override(Holder(), {"second": "3", "which": "second"}) == Holder(Choosy("second", second=3))
+    assert override(Holder(), {"deep": "yes", "inner.whole": "3"}).curriculum.inner.whole == 3
+    with pytest.raises(UserError, match="first is not read, because which is second"):
+        override(Holder(), {"which": "second", "first": "3"})
 
 
 def test_help_does_not_wait_for_jax() -> None:

@@ -7,11 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tutelage.rl.distributions import Categorical
-from tutelage.rl.networks import CORES, ActorCritic
-from tutelage.rl.ppo import Student
 from tutelage.rollout import JaxCollector
-from tutelage.settings import NetworkSettings, PPOSettings
 
 STEPS = 11
 # Two students with three levels each: (goal, limit). Some are won, some are cut off, one is neither for long.
@@ -19,16 +15,15 @@ LEVELS = [[(5, 9), (100, 3), (3, 2)], [(1, 1), (4, 4), (100, 30)]]
 
 
 @pytest.fixture(scope="module", params=["gru", "lstm", "none"])
-def played(request, toy, random_state):
-    """A student, the states of two of them, and what they did together."""
-    network = ActorCritic(toy.encoder(NetworkSettings(filters=6)), CORES[request.param](5), 3, 4)
-    student = Student(network, Categorical(3), PPOSettings())
-    states = [random_state(student, np.zeros(4, np.float32), seed) for seed in range(2)]
+def played(request, toy, toy_agent, random_state):
+    """An agent, the states of two of them, and what they did together."""
+    agent = toy_agent(request.param, width=5, eyes=6)
+    states = [random_state(agent, np.zeros(4, np.float32), seed) for seed in range(2)]
     students = jax.tree.map(lambda *x: np.stack(x), *states)
-    sample = toy.space.sample(jax.random.key(0))
+    sample = toy.levels.sample(jax.random.key(0))
     levels = type(sample)(*np.moveaxis(np.array(LEVELS, np.int32), -1, 0))
-    rollout = jax.jit(JaxCollector(toy.env, student, STEPS))(jax.random.key(3), students, levels)
-    return student, states, jax.tree.map(np.asarray, rollout)
+    rollout = jax.jit(JaxCollector(toy.env, agent, STEPS))(jax.random.key(3), students, levels)
+    return agent, states, jax.tree.map(np.asarray, rollout)
 
 
 def replay(actions: np.ndarray, goal: int, limit: int):
@@ -75,8 +70,8 @@ def test_levels_end_in_every_way(played):
 
 def test_values_are_those_of_the_true_successor_with_its_own_memory(played):
     """Memory is zero at the first step, and each student acts by its own parameters."""
-    student, states, rollout = played
-    act, value = jax.jit(student.act), jax.jit(student.value)
+    agent, states, rollout = played
+    act, value = jax.jit(agent.act), jax.jit(agent.value)
     for s, state in enumerate(states):
         successors = np.stack(
             [
@@ -85,13 +80,13 @@ def test_values_are_those_of_the_true_successor_with_its_own_memory(played):
             ],
             axis=1,
         )
-        memory = student.initial_carry(3)
+        memory = agent.initial_carry(3)
         for t in range(STEPS):
             obs, first = rollout.obs[s, t], rollout.first[s, t]
-            memory, decision = act(state, student.noise(jax.random.key(0), 3), memory, obs, first)
+            memory, decision = act(state, agent.noise(jax.random.key(0), 3), memory, obs, first)
             np.testing.assert_allclose(rollout.value[s, t], decision.value, atol=1e-5)
             np.testing.assert_allclose(rollout.policy[s, t], decision.policy, atol=1e-5)
-            log_prob = student.actions.log_prob(decision.policy, rollout.action[s, t])
+            log_prob = agent.actions.log_prob(decision.policy, rollout.action[s, t])
             np.testing.assert_allclose(rollout.log_prob[s, t], log_prob, atol=1e-5)
 
             # The successor continues the episode, so its memory is kept, also at a time limit and at the end.
@@ -108,11 +103,11 @@ def test_students_are_independent(played):
 
 def test_actions_follow_from_noise_that_is_drawn_ahead(played):
     """Every step, student and level has its own, which the recorded policy turns into the recorded action."""
-    student, states, rollout = played
+    agent, states, rollout = played
     noise = []
     for key in jax.random.split(jax.random.split(jax.random.key(3))[1], STEPS):
         k_act = jax.random.split(key, 3)[0]
-        noise.append([student.noise(k, 3) for k in jax.random.split(k_act, len(states))])
+        noise.append([agent.noise(k, 3) for k in jax.random.split(k_act, len(states))])
     noise = np.moveaxis(np.array(noise), 0, 1)
-    np.testing.assert_array_equal(rollout.action, student.actions.choose(noise, rollout.policy))
+    np.testing.assert_array_equal(rollout.action, agent.actions.choose(noise, rollout.policy))
     assert len(np.unique(noise)) == noise.size

@@ -38,6 +38,7 @@ ROLLOUT = Rollout(
     reward=levels_first([[2, 0, 0, 4], [-1, -2, 100, 100], [1, 1, 1, 1]]),
     terminated=levels_first([[T, F, F, T], [F, T, F, F], [F, F, F, F]], bool),
     truncated=np.zeros((1, 4, 3), bool),
+    done=levels_first([[T, F, F, T], [F, T, F, F], [F, F, F, F]], bool),
     first=levels_first([[T, T, F, F], [T, F, T, F], [T, F, F, F]], bool),
 )
 
@@ -94,11 +95,21 @@ def test_returns_by_hand():
 
 def test_an_episode_that_is_cut_off_is_complete():
     cut = ROLLOUT._replace(truncated=levels_first([[F] * 4, [F] * 4, [F, T, F, F]], bool))
+    cut = cut._replace(done=cut.terminated | cut.truncated)
     cut = cut._replace(first=levels_first([[T, T, F, F], [T, F, T, F], [T, F, T, F]], bool))
     view = episodes(cut)
     assert view.returns.tolist() == [[3, -3, 2]]
     # Bootstrapped at the limit, and cut there: 0.5 + 0.25 * 0.5 and 0.5.
     assert score("gae", cut)[2] == pytest.approx((0.625 + 0.5) / 2)
+
+
+def test_a_fictitious_end_cuts_advantages_but_ends_no_episode():
+    """As in a grounded environment: the transition of a step may end where its episode goes on."""
+    grounded = ROLLOUT._replace(terminated=levels_first([[T, F, F, T], [F, T, F, F], [F, T, F, F]], bool))
+    assert episodes(grounded).number.tolist() == [[2, 1, 0]]
+    assert episodes(grounded).returns.tolist() == [[3, -3, 4]]
+    # TD errors 0.5, 0, 0.5, 1.5: the second does not bootstrap, and the first does not see the third.
+    assert score("gae", grounded)[2] == pytest.approx((0.5 + 0 + 0.875 + 1.5) / 4)
 
 
 @pytest.mark.parametrize("name", ["maxmc", "maxmc-undiscounted", "maxmc-initial"])
@@ -127,6 +138,7 @@ def test_maxmc_compares_like_with_like():
         value=levels_first([[1, 2, 4, 8]]),
         terminated=levels_first([[F, F, F, T]], bool),
         truncated=np.zeros((1, 4, 1), bool),
+        done=levels_first([[F, F, F, T]], bool),
         first=levels_first([[T, F, F, F]], bool),
     )
     assert score("maxmc-initial", exact) == [0]

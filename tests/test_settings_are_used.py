@@ -1,8 +1,11 @@
-"""Every setting that can be set is used. Each is changed alone, and something must come out differently."""
+"""Every setting that can be set is used, or refused. Each is changed alone, and something must come out differently."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import jax
@@ -10,16 +13,34 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tutelage.algorithms import METHODS, Parts
+import tutelage
+from tutelage import build, build_agent, build_domain, override, preset
+from tutelage.config import describe, idle
+from tutelage.envs.base import observation_spec
 from tutelage.envs.maze.domain import build as build_maze
-from tutelage.envs.maze.settings import MazeSettings
-from tutelage.envs.registry import preset
-from tutelage.experiment import build, build_student
-from tutelage.rl.distributions import Categorical
-from tutelage.rl.networks import CORES, ActorCritic
-from tutelage.rl.ppo import Student
-from tutelage.settings import AccelSettings, EvolveSettings, NetworkSettings, PLRSettings, PPOSettings, ReplaySettings
-from tutelage.types import Rollout
+from tutelage.envs.maze.settings import MazeDesignEncoderSettings, MazeEncoderSettings, MazeSettings
+from tutelage.envs.registry import ENVIRONMENTS
+from tutelage.errors import UserError
+from tutelage.methods.accel import AccelSettings
+from tutelage.methods.base import Parts
+from tutelage.methods.plr import PLRSettings
+from tutelage.methods.registry import built_in, find
+from tutelage.rl.ppo import ppo_learner
+from tutelage.settings import (
+    AdversarySettings,
+    BanditSettings,
+    EvolveSettings,
+    MixtureSettings,
+    NetworkSettings,
+    PPOSettings,
+    ReplaySettings,
+    ScanSettings,
+    Settings,
+    TeacherSettings,
+)
+from tutelage.types import Continuous, Rollout
+
+from .conftest import EyesSettings
 
 
 def differ(a: Any, b: Any) -> bool:
@@ -28,6 +49,16 @@ def differ(a: Any, b: Any) -> bool:
         return True
     pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
     return any(np.shape(x) != np.shape(y) or not np.array_equal(x, y, equal_nan=True) for x, y in pairs)
+
+
+def program(function: Callable[..., Any], *args: Any) -> tuple[str, list[Any]]:
+    """What a function computes, as text, and the arrays that it computes with. Nothing is compiled."""
+    traced = jax.make_jaxpr(function)(*args)
+    return re.sub(r" at 0x[0-9a-f]+", "", str(traced)), traced.consts
+
+
+def same_program(a: tuple[str, list[Any]], b: tuple[str, list[Any]]) -> bool:
+    return a[0] == b[0] and not differ(a[1], b[1])
 
 
 # --- the student's learning
@@ -67,24 +98,24 @@ def learned(toy, random_state):
         reward=reward,
         terminated=done,
         truncated=np.zeros_like(done),
+        done=done,
         first=np.concatenate([np.ones((1, 2), bool), done[:-1]]),
     )
     results: dict[PPOSettings, Any] = {}
 
     def learn(ppo: PPOSettings) -> Any:
         if ppo not in results:
-            student = Student(ActorCritic(toy.encoder(NetworkSettings(filters=4)), CORES["none"](4), 3, 4), ACT, ppo)
-            state = random_state(student, np.zeros(4, np.float32))
-            update = jax.jit(student.update)
+            network = NetworkSettings(core="none", width=4, head=4)
+            settings = replace(preset("maze", "dr"), encoder=EyesSettings(4), network=network, ppo=ppo)
+            learner = ppo_learner(build_agent(settings, toy), ppo)
+            state = random_state(learner, np.zeros(4, np.float32))
+            update = jax.jit(learner.update)
             for i in range(2):
                 state, _ = update(jax.random.key(i), state, rollout, jnp.float32(0.5))
-            results[ppo] = state.params
+            results[ppo] = state.agent.params
         return results[ppo]
 
     return learn
-
-
-ACT = Categorical(3)
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(PPOSettings)])
@@ -95,20 +126,54 @@ def test_every_ppo_setting_changes_what_is_learned(learned, name):
 
 # --- the student's network
 
-NETWORK = {"filters": 8, "direction": 3, "core": "gru", "width": 32, "head": 16}
+NETWORK = {"core": "gru", "width": 32, "head": 16, "layers": 2, "activation": "tanh"}
+ENCODER = {"filters": 8, "direction": 3}
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(NetworkSettings)])
+def network_of(settings: Settings) -> tuple[str, list[Any]]:
+    """What a student of mazes computes."""
+    domain = build_domain(settings)
+    agent = build_agent(settings, domain)
+    obs = observation_spec(domain.env, jax.eval_shape(domain.levels.sample, jax.random.key(0)))
+    state = jax.eval_shape(agent.init, jax.random.key(0), obs)
+    several = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, 3, *x.shape), x.dtype), obs)
+    return program(agent.forward, state.params, several, jnp.ones((2, 3), bool))
+
+
+@pytest.mark.parametrize("name", sorted({field.name for field in fields(NetworkSettings)} - {"policy"}))
 def test_every_network_setting_changes_the_network(name):
     settings = preset("maze", "dr")
-    domain = build_maze(MazeSettings())
-    _, obs = jax.eval_shape(lambda key: domain.env.reset(key, domain.space.sample(key)), jax.random.key(0))
+    assert same_program(network_of(settings), network_of(settings))
+    changed = replace(settings, network=replace(settings.network, **{name: NETWORK[name]}))
+    assert not same_program(network_of(settings), network_of(changed))
 
-    def shapes(network: NetworkSettings) -> Any:
-        student = build_student(replace(settings, network=network), domain)
-        return jax.tree.map(lambda x: x.shape, jax.eval_shape(student.init, jax.random.key(0), obs).params)
 
-    assert shapes(settings.network) != shapes(replace(settings.network, **{name: NETWORK[name]}))
+@pytest.mark.parametrize("name", [field.name for field in fields(MazeEncoderSettings)])
+def test_every_setting_of_the_mazes_encoder_changes_the_network(name):
+    settings = preset("maze", "dr")
+    changed = replace(settings, encoder=replace(settings.encoder, **{name: ENCODER[name]}))
+    assert not same_program(network_of(settings), network_of(changed))
+
+
+@dataclass(frozen=True)
+class Pushing:
+    """An environment of which nothing but the actions matters."""
+
+    action_space: Any
+
+
+def test_the_policy_is_the_one_that_is_set_where_actions_are_numbers(toy):
+    def actions(policy: str, space: Any) -> Any:
+        base = replace(preset("maze", "dr"), encoder=EyesSettings())
+        settings = replace(base, network=replace(base.network, policy=policy))
+        return build_agent(settings, replace(toy, env=Pushing(space))).actions
+
+    assert actions("auto", Continuous(2)) == actions("gaussian", Continuous(2)) != actions("beta", Continuous(2))
+    for policy in ("gaussian", "beta"):
+        sentence = f"network.policy is {policy}, which draws numbers, and the actions of this environment are one of 3"
+        with pytest.raises(UserError, match=sentence):
+            actions(policy, toy.env.action_space)
+    assert actions("auto", toy.env.action_space).n == 3
 
 
 # --- the environment
@@ -133,14 +198,15 @@ def test_every_maze_setting_changes_levels_or_episodes(name):
     def episode(settings: MazeSettings) -> Any:
         """A level, and an episode on it that walks straight into the goal."""
         domain = build_maze(settings)
-        level = domain.space.sample(jax.random.key(4))
+        level = domain.levels.sample(jax.random.key(4))
         near = level.goal - jnp.array([1, 0])
         walls = level.walls.at[near[1], near[0]].set(False)
         level = level._replace(start=near, direction=jnp.int32(0), walls=walls)
-        state, obs = domain.env.reset(jax.random.key(0), level)
+        prepared = domain.env.prepare(level)
+        state, obs = domain.env.reset(jax.random.key(0), prepared)
         history = [level, obs]
         for action in (0, 1, 2):
-            state, step = domain.env.step(jax.random.key(0), state, jnp.int32(action))
+            state, step = domain.env.step(jax.random.key(0), state, jnp.int32(action), prepared)
             history.append(step)
         return history
 
@@ -159,6 +225,7 @@ REPLAY = {
     "temperature": 5.0,
     "staleness": 1.0,
     "duplicates": True,
+    "attempts": 2,
 }
 ELSEWHERE = {"capacity", "relative"}
 """Tested by itself, because other shapes would compile everything anew; and of several students only."""
@@ -178,14 +245,14 @@ def taught(toy, outcome):
 
     def teach(settings: AccelSettings | PLRSettings) -> Any:
         if settings not in results:
-            method = METHODS["accel" if isinstance(settings, AccelSettings) else "robust-plr"]
-            curriculum = method.build(settings, Parts(toy, 4, PPOSettings()))
+            method = find("accel" if isinstance(settings, AccelSettings) else "robust-plr")
+            curriculum = method.build(settings, Parts(toy, 4, 2, PPOSettings()))
             propose, observe = jax.jit(curriculum.propose), jax.jit(curriculum.observe)
             state, history = jax.jit(curriculum.init)(jax.random.key(0)), []
             for i in range(8):
-                k_propose, k_coins, k_observe = jax.random.split(jax.random.key(i), 3)
-                state, proposal = propose(k_propose, k_coins, state)
-                state, _ = observe(k_observe, state, proposal, outcome(proposal.levels))
+                k_propose, k_branch, k_observe = jax.random.split(jax.random.key(i), 3)
+                state, proposal = propose(k_propose, k_branch, state)
+                state, _ = observe(k_observe, state, proposal, outcome(proposal.levels), ())
                 history.append(proposal)
             results[settings] = (history, state)
         return results[settings]
@@ -201,7 +268,7 @@ def test_every_replay_setting_changes_what_is_taught(taught, name):
 
 def test_the_buffer_has_the_capacity_that_is_set(toy):
     def size(replay: ReplaySettings) -> Any:
-        curriculum = METHODS["plr"].build(PLRSettings(replay), Parts(toy, 4, PPOSettings()))
+        curriculum = find("plr").build(PLRSettings(replay), Parts(toy, 4, 2, PPOSettings()))
         return jax.eval_shape(curriculum.init, jax.random.key(0)).buffer.score.shape
 
     assert (size(ACCEL.replay), size(replace(ACCEL.replay, capacity=5))) == ((1, 10), (1, 5))
@@ -213,6 +280,95 @@ def test_every_evolve_setting_changes_what_is_taught(taught, name):
     assert differ(taught(ACCEL), taught(changed))
 
 
+SECTIONS = {
+    TeacherSettings: {"core": "gru", "width": 8, "head": 5, "learning_rate": 0.1, "entropy_coef": 0.3},
+    AdversarySettings: {"objective": "minimax", "clip": True, "students": 3},
+    MixtureSettings: {"fit_every": 20, "explore": 0.7, "fewest": 3, "most": 4, "history": 60},
+    BanditSettings: {
+        "window": 3,
+        "rate": 0.5,
+        "policy": "epsilon-greedy",
+        "epsilon": 0.1,
+        "temperature": 3.0,
+        "staleness": 0.2,
+        "optimism": 7.0,
+    },
+    ScanSettings: {
+        "every": 3,
+        "candidates": 16,
+        "attempts": 4,
+        "keep": 3,
+        "share": 0.25,
+        "score": "learnability",
+    },
+}
+"""Another value for every setting of a teacher's section."""
+SMALL = {"train.levels": "8", "train.rollout": "4", "train.steps": "320"}
+BASE = {
+    TeacherSettings: {"teacher.core": "lstm", "teacher.width": "4", "teacher.head": "4"},
+    MixtureSettings: {"mixture.fit_every": "16", "mixture.most": "5", "mixture.history": "50"},
+    BanditSettings: {"bandit.policy": "boltzmann", "train.training_set": "16"},
+}
+"""What all settings of a section are read with."""
+READ_WITH = {"epsilon": {"bandit.policy": "epsilon-greedy"}}
+IN_SECTIONS = [
+    (kind, part.name, method, setting)
+    for kind, values in SECTIONS.items()
+    for part, method in [
+        (part, method.name)
+        for method in sorted(built_in().values(), key=lambda method: method.name != "paired")  # whose teacher is used
+        for part in fields(method.settings)
+        if part.metadata.get("section") is kind
+    ][:1]
+    for setting in values
+]
+
+
+def test_the_settings_of_every_section_of_every_method_are_tested_here():
+    kinds = {part.metadata["section"] for method in built_in().values() for part in fields(method.settings)}
+    assert kinds <= {ReplaySettings, EvolveSettings, *SECTIONS}
+    for kind, values in SECTIONS.items():
+        assert {field.name for field in fields(kind)} - {"encoder"} == set(values)
+    assert {ReplaySettings, TeacherSettings, MixtureSettings} <= kinds
+
+
+@pytest.fixture(scope="module")
+def training() -> Callable[[str, tuple[tuple[str, str], ...]], tuple[str, list[Any]]]:
+    """From a method and overrides to what a run on the matrix game computes, from its start to the first step."""
+    known: dict[Any, Any] = {}
+
+    def trace(method: str, changes: dict[str, str]) -> tuple[str, list[Any]]:
+        key = (method, *changes.items())
+        if key not in known:
+            trainer = build(override(preset("matrix", method), changes))
+            known[key] = program(lambda: trainer.step(trainer.init(0)))
+        return known[key]
+
+    return trace
+
+
+@pytest.mark.parametrize(("kind", "section", "method", "name"), IN_SECTIONS)
+def test_every_setting_of_a_teacher_changes_the_training(training, kind, section, method, name):
+    base = SMALL | BASE.get(kind, {}) | READ_WITH.get(name, {})
+    value = SECTIONS[kind][name]
+    changes = {f"{section}.{name}": str(value).lower() if isinstance(value, bool) else str(value)}
+    assert not same_program(training(method, base), training(method, base | changes))
+
+
+def test_equal_settings_are_equal_programs(training):
+    again = build(override(preset("matrix", "dr"), SMALL))
+    assert same_program(training("dr", SMALL), program(lambda: again.step(again.init(0))))
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(MazeDesignEncoderSettings)])
+def test_every_setting_of_the_mazes_teachers_encoder_changes_the_teacher(name):
+    def shapes(changes: dict[str, str]) -> Any:
+        trainer = build(override(preset("maze", "paired", "small"), changes))
+        return jax.tree.map(lambda x: x.shape, jax.eval_shape(trainer.init, 0).curriculum)
+
+    assert shapes({}) != shapes({f"teacher.encoder.{name}": "7"})
+
+
 # --- the shape of a run
 
 
@@ -222,3 +378,95 @@ def test_the_shape_of_a_run_is_that_of_its_settings(name, value):
     changed = replace(settings, train=replace(settings.train, **{name: value}))
     before, after = build(settings), build(changed)
     assert (before.levels, before.rollout, before.iterations) != (after.levels, after.rollout, after.iterations)
+
+
+# --- what is read, and what is refused
+
+IN_A_SESSION = {"seed", "shared_seed", "log_every", "evaluate_every", "checkpoint_every", "suite", "episodes"}
+"""Of ``train``: read by whoever trains a run (tests/runs)."""
+CASES = [(environment, method, "") for environment in ENVIRONMENTS for method in built_in()]
+IMPOSSIBLE = ("maze", "alp-gmm", "")
+"""Mazes are no vectors."""
+
+
+def sections(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if is_dataclass(value):
+            yield f"{prefix}{field.name}.", value
+            yield from sections(value, f"{prefix}{field.name}.")
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[set[str]]:
+    """The settings that are read meanwhile."""
+    read: set[str] = set()
+    with pytest.MonkeyPatch.context() as patch:
+        for prefix, section in list(sections(settings)):
+
+            def watched(self: Any, name: str, prefix: str = prefix) -> Any:
+                read.add(prefix + name)
+                return object.__getattribute__(self, name)
+
+            patch.setattr(type(section), "__getattribute__", watched)
+        yield read
+
+
+def teach(trainer: tutelage.Trainer) -> Any:
+    """What the curriculum does in an iteration. The rollout is of zeros, so that nobody has to play."""
+    state = trainer.init(0)
+    agent, size = trainer.learner.agent, (trainer.students, trainer.rollout, trainer.levels)
+    curriculum, proposal = trainer.propose(state)
+    level = jax.tree.map(lambda x: x[0, 0], proposal.levels)
+    seen = observation_spec(trainer.domain.env, level)
+    obs = jax.tree.map(lambda x: jnp.zeros((1, *x.shape), x.dtype), seen)
+    mine = jax.tree.map(lambda x: x[0], state.students.agent)
+    _, decision = agent.act(mine, agent.noise(state.key, 1), agent.initial_carry(1), obs, jnp.ones(1, bool))
+    obs, action, policy = jax.tree.map(
+        lambda x: jnp.zeros((*size, *x.shape[1:]), x.dtype), (obs, decision.action, decision.policy)
+    )
+    numbers, flags = jnp.zeros(size), jnp.zeros(size, bool)
+    rollout = Rollout(obs, action, numbers, policy, numbers, numbers, numbers, flags, flags, flags, flags)
+    return trainer.curriculum.observe(state.key, curriculum, proposal, rollout, state.students)
+
+
+def chosen(environment: str, method: str, editor: str) -> Settings:
+    settings = preset(environment, method)
+    return override(settings, {"evolve.editor": editor}) if editor else settings
+
+
+@pytest.mark.parametrize(
+    ("environment", "method", "editor"), [case for case in CASES if case != IMPOSSIBLE] + [("maze", "accel", "learned")]
+)
+def test_what_is_shown_is_read_and_the_rest_is_said_not_to_be(environment, method, editor):
+    settings = chosen(environment, method, editor)
+    shown = {name for name, *_ in describe(settings, unread=False) if "." in name}
+    with reading(settings) as read:
+        jax.eval_shape(lambda: teach(build(settings)))
+    session = {f"train.{name}" for name in IN_A_SESSION}
+    assert {name for name in shown - read - session if not name.startswith("ppo.")} == set()
+    assert shown.isdisjoint(idle(settings))
+    assert shown | set(idle(settings)) == {name for name, *_ in describe(settings) if "." in name}
+
+
+@pytest.mark.parametrize(("environment", "method", "editor"), [*CASES, ("matrix", "accel", "none")])
+def test_what_is_not_read_is_refused(environment, method, editor):
+    settings = chosen(environment, method, editor)
+    values = {name: value for name, _, value, _ in describe(settings)}
+    for name, reason in idle(settings).items():
+        with pytest.raises(UserError, match=f"is not read, because {reason}; leave it out"):
+            override(settings, {name: values[name]})
+
+
+def test_settings_that_are_not_read_are_those_one_would_think_of():
+    def names(environment: str, method: str, changes: dict[str, str] | None = None) -> set[str]:
+        return set(idle(override(preset(environment, method), changes or {})))
+
+    teacher = {"core", "width", "head", "learning_rate", "entropy_coef", "encoder.filters", "encoder.time"}
+    assert names("maze", "accel") == {f"curriculum.teacher.{name}" for name in teacher}
+    assert names("maze", "accel", {"evolve.editor": "learned"}) == {"curriculum.teacher.width"}
+    assert names("walker", "dr") == {"network.width"}
+    game = {f"env.{name}" for name in ("payoffs", "columns", "p", "epsilon")}
+    assert names("matrix", "plr") == {"curriculum.replay.temperature"} | game
+    assert names("matrix", "dr", {"env.game": "corollary-1"}) == {"env.payoffs"}
+    assert names("matrix", "tscl") == {"curriculum.bandit.temperature"} | game

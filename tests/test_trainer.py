@@ -10,14 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tutelage.algorithms import METHODS, Parts
-from tutelage.curricula.random import Random
-from tutelage.rl.distributions import Categorical
-from tutelage.rl.networks import CORES, ActorCritic
-from tutelage.rl.ppo import Student
-from tutelage.settings import AccelSettings, EvolveSettings, NetworkSettings, PLRSettings, PPOSettings, ReplaySettings
+from tutelage.curricula.base import newly_generated
+from tutelage.curricula.random import DomainRandomization
+from tutelage.envs.base import Rules
+from tutelage.methods.accel import AccelSettings
+from tutelage.methods.base import Parts
+from tutelage.methods.registry import find
+from tutelage.methods.robust_plr import RobustPLRSettings
+from tutelage.rl.learner import Learner
+from tutelage.rl.ppo import ppo_learner
+from tutelage.settings import EvolveSettings, PPOSettings, ReplaySettings
 from tutelage.trainer import Trainer, TrainState, compiled
-from tutelage.types import Proposal
+from tutelage.types import SOURCES
 
 PPO = PPOSettings(epochs=2, learning_rate=0.01, anneal=True)
 REPLAY = ReplaySettings(capacity=8, min_fill=0.5, rate=0.7)
@@ -34,27 +38,29 @@ class Watched:
     def action_space(self) -> Any:
         return self.env.action_space
 
+    def prepare(self, level: Any) -> Any:
+        return self.env.prepare(level)
+
     def reset(self, key: Any, level: Any) -> Any:
         return self.env.reset(key, level)
 
-    def step(self, key: Any, state: Any, action: Any) -> Any:
+    def step(self, key: Any, state: Any, action: Any, level: Any) -> Any:
         self.traced.append(1)
-        return self.env.step(key, state, action)
+        return self.env.step(key, state, action, level)
 
 
 @pytest.fixture(scope="session")
-def trainer(toy) -> Trainer:
+def trainer(toy, toy_agent) -> Trainer:
     """ACCEL on the toy: it generates, replays and edits."""
-    network = ActorCritic(toy.encoder(NetworkSettings(filters=4)), CORES["none"](4), 3, 4)
-    curriculum = METHODS["accel"].build(AccelSettings(REPLAY, EvolveSettings()), Parts(toy, 4, PPO))
-    student = Student(network, Categorical(3), PPO)
-    return Trainer(Watched(toy.env, []), toy.space, student, curriculum, students=1, levels=4, rollout=6, iterations=12)
+    curriculum = find("accel").build(AccelSettings(REPLAY, EvolveSettings()), Parts(toy, 4, 6, PPO))
+    learner, domain = ppo_learner(toy_agent(), PPO), replace(toy, env=Watched(toy.env, []))
+    return Trainer(domain, learner, curriculum, students=1, levels=4, rollout=6, iterations=12)
 
 
 @pytest.fixture(scope="session")
 def start(trainer, random_state):
     """A function to make the state before the first iteration, as often as one likes: dispatches use states up."""
-    students = random_state(trainer.student, np.zeros(4, np.float32))
+    students = random_state(trainer.learner, np.zeros(4, np.float32))
 
     def fresh() -> TrainState:
         stacked = jax.tree.map(lambda x: jnp.array(x[None]), students)
@@ -69,43 +75,53 @@ def run(trainer, start):
     """The compiled program; what is traced after its first dispatch is traced once too often."""
     program = compiled(trainer, 4)
     program(start(), 1)
-    trainer.env.traced.clear()
+    trainer.domain.env.traced.clear()
     return program
 
 
 def as_numpy(state: TrainState) -> Any:
-    return jax.tree.map(np.array, state._replace(key=(), coins=()))
+    return jax.tree.map(np.array, state._replace(key=(), branch_key=()))
+
+
+def updates(students: Any) -> int:
+    """How often the optimiser has moved the only student."""
+    (counts,) = [s.count for s in jax.tree.leaves(students.optimiser, is_leaf=_is_adam) if _is_adam(s)]
+    return int(counts[0])
+
+
+def _is_adam(tree: Any) -> bool:
+    return hasattr(tree, "mu")
 
 
 def test_how_a_run_is_cut_into_dispatches_does_not_change_a_bit(run, start):
     whole, log = run(start(), 4)
     state, parts = start(), []
     for n in (1, 1, 2):
-        state, metrics = run(state, n)
-        assert all(np.isnan(values[n:]).all() for values in metrics.values()), "past n there is nothing"
-        parts.append({name: values[:n] for name, values in metrics.items()})
+        state, report = run(state, n)
+        assert all(np.isnan(values[n:]).all() for values in jax.tree.leaves(report)), "past n there is nothing"
+        parts.append(jax.tree.map(lambda values, n=n: values[:n], report))
     jax.tree.map(np.testing.assert_array_equal, as_numpy(whole), as_numpy(state))
-    for name, values in log.items():
-        np.testing.assert_array_equal(values, np.concatenate([part[name] for part in parts]))
+    jax.tree.map(lambda values, *parts: np.testing.assert_array_equal(values, np.concatenate(parts)), log, *parts)
 
 
 def test_the_step_is_traced_for_one_program_only(trainer, run, start):
     state = start()
     for n in (1, 4, 2):
         state, _ = run(state, n)
-    assert trainer.env.traced == []
+    assert trainer.domain.env.traced == []
 
 
 def test_students_stay_bit_identical_where_nobody_learns(run, start):
     state, learned = start(), []
     for _ in range(12):
         before = as_numpy(state).students
-        state, metrics = run(state, 1)
-        after, learns = as_numpy(state).students, bool(metrics["learned"][0])
+        state, report = run(state, 1)
+        after, learns = as_numpy(state).students, bool(report.learned[0])
         changed = jax.tree.leaves(jax.tree.map(lambda a, b: not np.array_equal(a, b), before, after))
         assert any(changed) == learns
-        assert np.isnan(metrics["ppo/policy_loss"][0]) == (not learns)
-        assert after.updates == before.updates + learns
+        assert report.learned[0] in (0, 1), "all of a batch or nothing of it"
+        assert np.isnan(report.metrics["ppo/policy_loss"][0]) == (not learns)
+        assert updates(after) == updates(before) + PPO.epochs * learns
         learned.append(learns)
     assert any(learned)
     assert not all(learned)
@@ -115,26 +131,34 @@ def test_levels_are_described_whatever_their_source(run, start):
     """A run logs its levels' metrics and their source at every iteration; for mazes these tell if they are solvable."""
     state, sources = start(), set()
     for _ in range(3):
-        state, metrics = run(state, 4)
-        assert np.isfinite(metrics["level/goal"]).all()
-        sources |= set(metrics["source"].tolist())
-    assert sources == {0, 1, 2}
+        state, report = run(state, 4)
+        assert np.isfinite(report.metrics["level/goal"]).all()
+        assert (report.sources.sum(axis=1) == 1).all()
+        for name, share in zip(SOURCES, report.sources.T, strict=True):
+            own = report.metrics[f"{name}/level/goal"]
+            assert (np.isnan(own) == (share == 0)).all(), "there is no mean of nothing"
+            np.testing.assert_allclose(own[share == 1], report.metrics["level/goal"][share == 1], rtol=1e-6)
+            sources |= {name} if share.any() else set()
+    assert sources == set(SOURCES)
 
 
 def test_a_batch_is_described_by_its_solved_levels_its_regret_and_its_actions(trainer, toy, outcome):
     """Returns of the four levels are goal % 7 / 7 - 0.4; those above 0 are solved."""
     goals = np.array([[1, 3, 5, 6]], np.int32)
-    levels = jax.eval_shape(toy.space.sample, jax.random.key(0))._replace(goal=goals, limit=np.full_like(goals, 4))
-    slots = np.full_like(goals, -1)
-    proposal = Proposal(levels, slots, np.int32(0), np.bool_(True), slots, slots, slots)
+    levels = jax.eval_shape(toy.levels.sample, jax.random.key(0))._replace(goal=goals, limit=np.full_like(goals, 4))
     rollout = outcome(levels)._replace(action=np.array([[[0, 0, 1, 1], [0, 1, 1, 0]]]))
-    describe = jax.jit(replace(trainer, optimum=lambda level: level.goal / 7.0)._describe)
-    metrics = describe(proposal, rollout)
+    knowing = replace(toy, rules=Rules(optimum=lambda level: level.goal / 7.0))
+    describe = jax.jit(replace(trainer, domain=knowing).describer)
+    proposal = newly_generated(levels)
+    sources, metrics = describe(proposal, rollout, {"worth": goals / 2.0})
+    assert sources.tolist() == [1, 0, 0]
+    assert metrics["episodes"] == 4
+    assert metrics["worth"] == metrics["generated/worth"] == 15 / 8
     assert metrics["solved"] == 0.75
     assert metrics["solved-level/goal"] == pytest.approx((3 + 5 + 6) / 3)
     assert metrics["regret"] == pytest.approx(0.4)
     assert metrics["action-complexity"] == 2.0, "two actions, of which no two make a word yet"
-    none = describe(proposal, rollout._replace(reward=rollout.reward - 1))
+    _, none = describe(proposal, rollout._replace(reward=rollout.reward - 1), {"worth": goals / 2.0})
     assert np.isnan(none["solved-level/goal"]), "there is no mean of nothing"
     assert np.isfinite(none["level/goal"])
 
@@ -163,16 +187,16 @@ def test_students_are_drawn_one_after_the_other(trainer):
 
 @dataclass(frozen=True)
 class Marked:
-    """A student whose update can be recognised in a program by its name."""
+    """A learner whose update can be recognised in a program by its name."""
 
-    student: Student
+    learner: Learner
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.student, name)
+        return getattr(self.learner, name)
 
     def update(self, *args: Any) -> Any:
         def learn_from_rollout(*args: Any) -> Any:
-            return self.student.update(*args)
+            return self.learner.update(*args)
 
         return jax.jit(learn_from_rollout)(*args)
 
@@ -182,9 +206,9 @@ def test_a_rollout_nobody_learns_from_costs_no_gradient(trainer, toy, students):
     """All learning is inside one branch of a conditional, and what decides is a single flag: a batched one would have
     become a select, which computes both sides.
     """
-    base = METHODS["robust-plr"].build(PLRSettings(REPLAY), Parts(toy, 4, PPO))
+    base = find("robust-plr").build(RobustPLRSettings(REPLAY), Parts(toy, 4, 6, PPO))
     curriculum = replace(base, base=replace(base.base, students=students), students=students)
-    several = replace(trainer, student=Marked(trainer.student), curriculum=curriculum, students=students)
+    several = replace(trainer, learner=Marked(trainer.learner), curriculum=curriculum, students=students)
     state = jax.eval_shape(several.init, 0)
     found = 0
     for equation, inside in equations(jax.make_jaxpr(several.step)(state).jaxpr):
@@ -198,12 +222,12 @@ def test_a_rollout_nobody_learns_from_costs_no_gradient(trainer, toy, students):
 
 @dataclass(frozen=True)
 class Idle:
-    """A student that learns nothing and reports how far the run is."""
+    """A learner that learns nothing and reports how far the run is."""
 
-    student: Student
+    learner: Learner
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.student, name)
+        return getattr(self.learner, name)
 
     def update(self, key: Any, state: Any, rollout: Any, progress: Any) -> Any:
         return state, {"progress": progress}
@@ -211,8 +235,8 @@ class Idle:
 
 def test_progress_is_that_of_the_whole_run(trainer, toy, start):
     """It follows from the iteration, which is part of the state: a run that is resumed goes on where it stopped."""
-    idle = replace(trainer, student=Idle(trainer.student), curriculum=Random(toy.space.sample, 4))
+    idle = replace(trainer, learner=Idle(trainer.learner), curriculum=DomainRandomization(toy.levels.sample, 4))
     step = jax.jit(idle.step)
     for iteration in (0, 6, 11):
         state = start()._replace(curriculum=(), iteration=jnp.int32(iteration))
-        assert step(state)[1]["ppo/progress"] == pytest.approx(iteration / 12)
+        assert step(state)[1].metrics["ppo/progress"] == pytest.approx(iteration / 12)

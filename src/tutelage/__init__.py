@@ -9,21 +9,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .compose import preset as preset
     from .config import override as override
     from .curricula.buffer import LevelBuffer as LevelBuffer
     from .curricula.curator import Curator as Curator
     from .envs.custom.definition import Gymnasium as Gymnasium
-    from .envs.registry import preset as preset
+    from .envs.custom.definition import Jax as Jax
+    from .envs.presets import Preset as Preset
+    from .envs.registry import DomainEntry as DomainEntry
     from .errors import UserError as UserError
     from .evaluation.evaluate import evaluate as evaluate
     from .evaluation.record import Episode as Episode
     from .evaluation.record import record as record
     from .experiment import build as build
+    from .experiment import build_agent as build_agent
     from .experiment import build_domain as build_domain
-    from .experiment import build_student as build_student
+    from .methods.base import Method as Method
+    from .methods.base import Parts as Parts
     from .report.comparison import Comparison as Comparison
     from .report.comparison import compare as compare
     from .report.write import write_report as write_report
+    from .rl.encoder_settings import GridEncoder as GridEncoder
+    from .rl.encoder_settings import ImageEncoder as ImageEncoder
+    from .rl.encoder_settings import VectorEncoder as VectorEncoder
     from .runs.directory import read_settings as read_settings
     from .runs.progress import ProgressLine as ProgressLine
     from .runs.session import Run as Run
@@ -32,34 +40,52 @@ if TYPE_CHECKING:
     from .runs.session import resume_seeds as resume_seeds
     from .runs.session import train as train
     from .runs.session import train_seeds as train_seeds
+    from .settings import NetworkSettings as NetworkSettings
+    from .settings import ReplaySettings as ReplaySettings
     from .settings import Settings as Settings
+    from .settings import option as option
+    from .settings import section as section
     from .trainer import Trainer as Trainer
     from .trainer import compiled as compiled
+    from .types import Continuous as Continuous
 
 _PUBLIC = {
     "Comparison": "report.comparison",
+    "Continuous": "types",
     "Curator": "curricula.curator",
+    "DomainEntry": "envs.registry",
     "Episode": "evaluation.record",
+    "GridEncoder": "rl.encoder_settings",
     "Gymnasium": "envs.custom.definition",
+    "ImageEncoder": "rl.encoder_settings",
+    "Jax": "envs.custom.definition",
     "LevelBuffer": "curricula.buffer",
+    "Method": "methods.base",
+    "NetworkSettings": "settings",
+    "Parts": "methods.base",
+    "Preset": "envs.presets",
     "ProgressLine": "runs.progress",
+    "ReplaySettings": "settings",
     "Run": "runs.session",
     "Settings": "settings",
     "Trainer": "trainer",
     "UserError": "errors",
+    "VectorEncoder": "rl.encoder_settings",
     "build": "experiment",
+    "build_agent": "experiment",
     "build_domain": "experiment",
-    "build_student": "experiment",
     "compare": "report.comparison",
     "compiled": "trainer",
     "evaluate": "evaluation.evaluate",
     "load": "runs.session",
+    "option": "settings",
     "override": "config",
-    "preset": "envs.registry",
+    "preset": "compose",
     "read_settings": "runs.directory",
     "record": "evaluation.record",
     "resume": "runs.session",
     "resume_seeds": "runs.session",
+    "section": "settings",
     "train": "runs.session",
     "train_seeds": "runs.session",
     "write_report": "report.write",

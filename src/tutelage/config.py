@@ -1,7 +1,7 @@
 """Settings as a file that a person can read and edit, and as dotted overrides. No JAX here.
 
 Settings are nested frozen dataclasses whose leaves are text, numbers, booleans and choices. Everything below goes
-through one flat view of them, from dotted name to `Entry`, so that a file and a command line obey the same rules.
+through one flat view of them, from dotted name to `Setting`, so that a file and a command line obey the same rules.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from .errors import UserError, unknown
 
@@ -21,6 +21,17 @@ T = TypeVar("T")
 _OPTIONAL_PREFIX = "curriculum."
 _CHOSEN_FIRST = ("environment", "method")
 _MAGNITUDES = {"k": 10**3, "m": 10**6, "b": 10**9}
+RENAMED = {
+    "network.filters": "encoder.filters",
+    "network.direction": "encoder.direction",
+    "train.coins": "train.shared_seed",
+    "curriculum.teacher.filters": "curriculum.teacher.encoder.filters",
+    "curriculum.teacher.time": "curriculum.teacher.encoder.time",
+    "teacher.filters": "curriculum.teacher.encoder.filters",
+    "teacher.time": "curriculum.teacher.encoder.time",
+}
+"""What settings are called now that runs of earlier versions have under another name."""
+RENAMED_VALUES = {("curriculum.evolve.start", "empty"): "easy"}
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _EXPECTED = {
     int: "a whole number between -2^63 and 2^63",
@@ -30,7 +41,7 @@ _EXPECTED = {
 }
 
 
-class Entry(NamedTuple):
+class Setting(NamedTuple):
     """One setting."""
 
     name: str
@@ -42,17 +53,17 @@ class Entry(NamedTuple):
 
 def to_toml(settings: Any) -> str:
     """The settings as TOML, each with its help as a comment."""
-    sections: dict[str, list[Entry]] = {}
-    for entry in _entries(settings):
-        sections.setdefault(_section(entry.name), []).append(entry)
-    return "\n".join(_write_section(name, entries) for name, entries in sections.items())
+    sections: dict[str, list[Setting]] = {}
+    for setting in _settings(settings):
+        sections.setdefault(_section(setting.name), []).append(setting)
+    return "\n".join(_write_section(name, known) for name, known in sections.items())
 
 
 def from_toml(text: str, template: T, source: str = "config.toml") -> T:
     """Read what `to_toml` wrote or a person edited. The template gives the types, and the value of a missing key."""
-    entries = {entry.name: entry for entry in _entries(template)}
-    given = _flatten(parse_toml(text, source), entries, set(_sections(template)), source)
-    return _rebuild(template, {name: _accept(entries[name], value, source) for name, value in given})
+    known = {setting.name: setting for setting in _settings(template)}
+    given = _flatten(parse_toml(text, source), known, set(_sections(template)), source)
+    return rebuilt(template, {name: _accept(known[name], value, source) for name, value in given})
 
 
 def names(text: str, source: str = "config.toml") -> tuple[str, str]:
@@ -66,32 +77,58 @@ def names(text: str, source: str = "config.toml") -> tuple[str, str]:
 
 def override(settings: T, changes: Mapping[str, str]) -> T:
     """Change settings by dotted name, from text. Hyphens equal underscores, and ``curriculum.`` may be left out."""
-    entries = {entry.name: entry for entry in _entries(settings)}
+    known = {setting.name: setting for setting in _settings(settings)}
     values: dict[str, Any] = {}
     for given, text in changes.items():
         name = given.replace("-", "_")
-        if name not in entries and _OPTIONAL_PREFIX + name in entries:
+        name = RENAMED.get(name, name)
+        if name not in known and _OPTIONAL_PREFIX + name in known:
             name = _OPTIONAL_PREFIX + name
-        if name not in entries:
-            raise _unknown(name, entries)
+        if name not in known:
+            raise _unknown(name, known)
         # They decide which settings exist, so changing them here would leave a mixture of two methods.
         if name in _CHOSEN_FIRST:
             raise UserError(f"'{name}' cannot be overridden with {text!r}: start from the settings of that {name}.")
         if name in values:
             raise UserError(f"{name} is given twice (once as {given}={text}); give it once.")
-        values[name] = _parse(entries[name], text)
-    return _rebuild(settings, values)
+        values[name] = _parse(known[name], RENAMED_VALUES.get((name, text), text))
+    changed = rebuilt(settings, values)
+    for name, reason in idle(changed).items():
+        if name in values:
+            raise UserError(f"{name.removeprefix(_OPTIONAL_PREFIX)} is not read, because {reason}; leave it out.")
+    return changed
 
 
-def describe(settings: Any) -> list[tuple[str, str, str, str]]:
-    """Dotted name, type, default and help of every setting, as text. The default can be given to `override`."""
+def idle(settings: Any, prefix: str = "") -> dict[str, str]:
+    """Settings that are not read as the others are, by dotted name, each with the reason."""
+    found: dict[str, str] = {}
+    own = settings.idle() if hasattr(settings, "idle") else {}
+    for field in fields(settings):
+        name, value = prefix + field.name, getattr(settings, field.name)
+        if is_dataclass(value):
+            inside = idle(value, name + ".")
+            found |= (
+                {each.name: own[field.name] for each in _settings(value, name + ".")} if field.name in own else inside
+            )
+        elif field.name in own:
+            found[name] = own[field.name]
+    return found
+
+
+def describe(settings: Any, unread: bool = True) -> list[tuple[str, str, str, str]]:
+    """Dotted name, type, default and help of every setting, as text. The default can be given to `override`.
+
+    Without ``unread``, those are left out that are not read as the others are.
+    """
+    hidden = {} if unread else idle(settings)
     return [
         (name, " | ".join(get_args(kind)) or kind.__name__, value if isinstance(value, str) else _format(value), text)
-        for name, kind, value, text in _entries(settings)
+        for name, kind, value, text in _settings(settings)
+        if name not in hidden
     ]
 
 
-def _entries(section: Any, prefix: str = "") -> Iterator[Entry]:
+def _settings(section: Any, prefix: str = "") -> Iterator[Setting]:
     """Leaves before sections: a key after a TOML header would belong to that header."""
     kinds = get_type_hints(type(section))
     nested = []
@@ -100,9 +137,9 @@ def _entries(section: Any, prefix: str = "") -> Iterator[Entry]:
         if is_dataclass(value):
             nested.append((value, f"{prefix}{field.name}."))
         else:
-            yield Entry(prefix + field.name, kinds[field.name], value, field.metadata.get("help", ""))
+            yield Setting(prefix + field.name, kinds[field.name], value, field.metadata.get("help", ""))
     for value, name in nested:
-        yield from _entries(value, name)
+        yield from _settings(value, name)
 
 
 def _sections(section: Any, prefix: str = "") -> Iterator[str]:
@@ -113,14 +150,16 @@ def _sections(section: Any, prefix: str = "") -> Iterator[str]:
             yield from _sections(value, f"{prefix}{field.name}.")
 
 
-def _rebuild(section: Any, values: Mapping[str, Any], prefix: str = "") -> Any:
-    """Put all values in at once, so that the checks of every dataclass see the final combination only."""
+def rebuilt(section: T, values: Mapping[str, Any], prefix: str = "") -> T:
+    """Settings with other values by dotted name. Put all values in at once, so that the checks of every dataclass see
+    the final combination only.
+    """
     changed = {}
-    for field in fields(section):
+    for field in fields(cast(Any, section)):
         name, value = prefix + field.name, getattr(section, field.name)
-        changed[field.name] = _rebuild(value, values, name + ".") if is_dataclass(value) else values.get(name, value)
+        changed[field.name] = rebuilt(value, values, name + ".") if is_dataclass(value) else values.get(name, value)
     try:
-        return replace(section, **changed)
+        return replace(cast(Any, section), **changed)
     except UserError:
         raise
     except ValueError as problem:  # a settings class of somebody else's environment
@@ -141,19 +180,19 @@ def _unknown(name: str, known: Mapping[str, Any]) -> UserError:
 # Writing
 
 
-def _write_section(name: str, entries: list[Entry]) -> str:
-    lines = [f"{entry.name.rpartition('.')[2]} = {_format(entry.value)}" for entry in entries]
+def _write_section(name: str, known: list[Setting]) -> str:
+    lines = [f"{setting.name.rpartition('.')[2]} = {_format(setting.value)}" for setting in known]
     width = max(map(len, lines))
     lines = [
-        f"{line:<{width}}  # {note}" if (note := _note(entry)) else line
-        for line, entry in zip(lines, entries, strict=True)
+        f"{line:<{width}}  # {note}" if (note := _note(setting)) else line
+        for line, setting in zip(lines, known, strict=True)
     ]
     return "\n".join([f"[{name}]"] * bool(name) + lines) + "\n"
 
 
-def _note(entry: Entry) -> str:
-    choices = f"({', '.join(get_args(entry.kind))})" if get_args(entry.kind) else ""
-    return " ".join(f"{entry.help} {choices}".split())
+def _note(setting: Setting) -> str:
+    choices = f"({', '.join(get_args(setting.kind))})" if get_args(setting.kind) else ""
+    return " ".join(f"{setting.help} {choices}".split())
 
 
 def _format(value: Any) -> str:
@@ -180,24 +219,24 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
 
 
 def _flatten(
-    table: Mapping[str, Any], entries: Mapping[str, Entry], sections: set[str], source: str, prefix: str = ""
+    table: Mapping[str, Any], known: Mapping[str, Setting], sections: set[str], source: str, prefix: str = ""
 ) -> Iterator[tuple[str, Any]]:
     """The document's values by dotted name, every name known."""
     for key, value in table.items():
-        name = prefix + key
+        name = RENAMED.get(prefix + key, prefix + key)
         if name in sections:
             if not isinstance(value, dict):
                 raise UserError(f"{name} is {_format(value)} in {source}, but it is a section; write [{name}] instead.")
-            yield from _flatten(value, entries, sections, source, name + ".")
-        elif name in entries:
-            yield name, value
+            yield from _flatten(value, known, sections, source, name + ".")
+        elif name in known:
+            yield name, RENAMED_VALUES.get((name, value), value) if isinstance(value, str) else value
         else:
-            raise unknown("section", name, sections) if isinstance(value, dict) else _unknown(name, entries)
+            raise unknown("section", name, sections) if isinstance(value, dict) else _unknown(name, known)
 
 
-def _accept(entry: Entry, value: Any, source: str = "") -> Any:
+def _accept(setting: Setting, value: Any, source: str = "") -> Any:
     """A value of the right type; a number may change its type where that loses nothing."""
-    kind = entry.kind
+    kind = setting.kind
     if get_origin(kind) is Literal:
         if value in get_args(kind):
             return value
@@ -207,17 +246,17 @@ def _accept(entry: Entry, value: Any, source: str = "") -> Any:
         return float(value)
     elif kind in (bool, str) and type(value) is kind:
         return value
-    raise _refusal(entry, _format(value), source)
+    raise _refusal(setting, _format(value), source)
 
 
-def _parse(entry: Entry, text: str) -> Any:
+def _parse(setting: Setting, text: str) -> Any:
     """A value from the command line, where everything is text."""
     readers = {int: _whole, float: float, bool: lambda word: _BOOLEANS[word.strip().lower()]}
     try:
-        value = readers.get(entry.kind, str)(text)
+        value = readers.get(setting.kind, str)(text)
     except (ValueError, KeyError, ArithmeticError):
-        raise _refusal(entry, f"'{text}'") from None
-    return _accept(entry, value)
+        raise _refusal(setting, f"'{text}'") from None
+    return _accept(setting, value)
 
 
 def _whole(text: str) -> int:
@@ -232,7 +271,7 @@ def _whole(text: str) -> int:
     return int(number)
 
 
-def _refusal(entry: Entry, given: str, source: str = "") -> UserError:
-    choices = get_args(entry.kind)
-    expected = f"one of {', '.join(choices)}" if choices else _EXPECTED[entry.kind]
-    return UserError(f"{entry.name} is {given}{f' in {source}' if source else ''}; give {expected}.")
+def _refusal(setting: Setting, given: str, source: str = "") -> UserError:
+    choices = get_args(setting.kind)
+    expected = f"one of {', '.join(choices)}" if choices else _EXPECTED[setting.kind]
+    return UserError(f"{setting.name} is {given}{f' in {source}' if source else ''}; give {expected}.")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from .algorithms import Parts, iterations, method
-from .devices import ONE, Devices, use
+from .compose import iterations
+from .devices import use
 from .envs.base import Domain
 from .envs.registry import environment
 from .errors import require
 from .hosts.environment import HostEnvironment
+from .methods.base import Parts
+from .methods.registry import find
+from .rl.agent import Agent
 from .rl.distributions import distribution
 from .rl.networks import CORES, ActorCritic
-from .rl.ppo import Student
+from .rl.ppo import ppo_learner
 from .settings import Settings
 from .trainer import Trainer
+from .types import Discrete
 
 
 def build_domain(settings: Settings) -> Domain:
@@ -20,13 +24,18 @@ def build_domain(settings: Settings) -> Domain:
     return environment(settings.environment).build(settings.env)
 
 
-def build_student(settings: Settings, domain: Domain, devices: Devices = ONE) -> Student:
-    """A student with the right eyes and hands for an environment."""
-    network = settings.network
-    actions = distribution(domain.env.action_space, network.policy)
-    return Student(
+def build_agent(settings: Settings, domain: Domain) -> Agent:
+    """An agent with the right eyes and hands for an environment."""
+    network, space = settings.network, domain.env.action_space
+    require(
+        network.policy == "auto" or not isinstance(space, Discrete),
+        f"network.policy is {network.policy}, which draws numbers, and the actions of this environment are one of "
+        f"{space.n}; leave it at auto.",
+    )
+    actions = distribution(space, "gaussian" if network.policy == "auto" else network.policy)
+    return Agent(
         ActorCritic(
-            encoder=domain.encoder(network),
+            encoder=domain.encoder(settings.encoder),
             core=CORES[network.core](network.width),
             outputs=actions.outputs,
             head=network.head,
@@ -35,31 +44,31 @@ def build_student(settings: Settings, domain: Domain, devices: Devices = ONE) ->
             constants=actions.constants,
         ),
         actions,
-        settings.ppo,
-        devices,
+        settings.ppo.normalise_returns,
+        settings.ppo.normalise_observations,
     )
 
 
-def build(settings: Settings) -> Trainer:
-    """Everything that a run needs, from its settings. Compiles nothing yet."""
-    chosen, train = method(settings.method), settings.train
-    domain = build_domain(settings)
+def build(settings: Settings, domain: Domain | None = None) -> Trainer:
+    """Everything that a run needs, from its settings. Compiles nothing yet.
+
+    ``domain`` is the environment of these settings, where somebody has built it already.
+    """
+    chosen, train = find(settings.method), settings.train
+    domain = domain or build_domain(settings)
     require(
         train.devices == 1 or not isinstance(domain.env, HostEnvironment),
         f"train.devices is {train.devices}, and this environment is played outside of JAX, which one device does; "
         "give 1.",
     )
     devices = use(train.devices)
-    parts = Parts(domain, train.levels, settings.ppo, train.training_set, devices)
+    parts = Parts(domain, train.levels, train.rollout, settings.ppo, train.training_set, devices)
     return Trainer(
-        env=domain.env,
-        space=domain.space,
-        student=build_student(settings, domain, devices),
+        domain=domain,
+        learner=ppo_learner(build_agent(settings, domain), settings.ppo, devices),
         curriculum=chosen.build(settings.curriculum, parts),
         students=chosen.students(settings.curriculum),
         levels=train.levels,
         rollout=train.rollout,
         iterations=iterations(settings),
-        success=domain.success,
-        optimum=domain.optimum,
     )

@@ -1,4 +1,4 @@
-"""Where environments are stepped, and the only place but for simulators outside of JAX (``hosts``)."""
+"""Playing a batch of levels to learn from: the training loop's part that steps environments."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, PRNGKeyArray
 
-from .envs.base import Environment
+from .devices import ONE, Devices
+from .envs.base import Environment, is_fictitious
 from .hosts.environment import HostEnvironment
 from .hosts.play import HostCollector
-from .rl.ppo import Student, StudentState
+from .rl.agent import Agent, AgentState
 from .seeds import any_seed
 from .students import vmap_students
 from .types import Level, Rollout
@@ -33,16 +34,16 @@ class Collector(Protocol):
     pure: ClassVar[bool]
     """Can it be compiled with the rest of a step?"""
 
-    def __call__(self, key: PRNGKeyArray, students: StudentState, levels: Level) -> Rollout:
+    def __call__(self, key: PRNGKeyArray, students: AgentState, levels: Level) -> Rollout:
         """Play ``levels`` (``[S, B, ...]``) from the start."""
         ...
 
 
-def collector(env: Environment | HostEnvironment, student: Student, steps: int) -> Collector:
+def collector(env: Environment | HostEnvironment, agent: Agent, steps: int, devices: Devices = ONE) -> Collector:
     """The one that an environment needs."""
     if isinstance(env, HostEnvironment):
-        return HostCollector(env, student, steps)
-    return JaxCollector(env, student, steps)
+        return HostCollector(env, agent, steps)
+    return JaxCollector(env, agent, steps, devices)
 
 
 @dataclass(frozen=True)
@@ -50,60 +51,65 @@ class JaxCollector:
     """Plays students in an environment written in JAX, as one scan that is compiled with the rest of the step."""
 
     env: Environment
-    student: Student
+    agent: Agent
     steps: int
+    devices: Devices = ONE
     pure: ClassVar[bool] = True
 
-    def __call__(self, key: PRNGKeyArray, students: StudentState, levels: Level) -> Rollout:
+    def __call__(self, key: PRNGKeyArray, students: AgentState, levels: Level) -> Rollout:
         """Play ``levels`` (``[S, B, ...]``) from the start for ``steps`` steps each."""
-        devices = self.student.devices
+        devices = self.devices
         levels = devices.shard(levels)
         size = jax.tree.leaves(levels)[0].shape[:2]
         count, batch = size
+        # Once a level and rollout. The loop below closes over it: it is neither carried nor selected from.
+        prepared = jax.vmap(jax.vmap(self.env.prepare))(levels)
         reset = jax.vmap(jax.vmap(self.env.reset))
         step = jax.vmap(jax.vmap(self.env.step))
-        act = vmap_students(self.student.act, count)
-        value = vmap_students(self.student.value, count)
-        noise_of = vmap_students(lambda key: self.student.noise(key, batch), count)
+        act = vmap_students(self.agent.act, count)
+        value = vmap_students(self.agent.value, count)
+        noise_of = vmap_students(lambda key: self.agent.noise(key, batch), count)
+        fictitious = is_fictitious(self.env)
 
-        def value_after(students: StudentState, cut: Array, memory: Any, obs: Any) -> Array:
+        def value_of(students: AgentState, needed: Array, memory: Any, obs: Any) -> Array:
+            """The value of successors that no later step of the scan sees."""
+            if fictitious:
+                return value(students, memory, obs, jnp.zeros_like(needed))
             # Behind a conditional it costs a forward pass only at the steps where some episode was cut off.
             return jax.lax.cond(
-                any_seed(cut.any()),
-                lambda: value(students, memory, obs, jnp.zeros_like(cut)),
-                lambda: jnp.zeros(cut.shape),
+                any_seed(needed.any()),
+                lambda: value(students, memory, obs, jnp.zeros_like(needed)),
+                lambda: jnp.zeros(needed.shape),
             )
 
-        def throw(key: PRNGKeyArray) -> tuple[Array, PRNGKeyArray, PRNGKeyArray]:
+        def draw(key: PRNGKeyArray) -> tuple[Array, PRNGKeyArray, PRNGKeyArray]:
             k_act, k_step, k_reset = jax.random.split(key, 3)
             return noise_of(jax.random.split(k_act, count)), k_step, k_reset
 
-        def play(carry: tuple[Any, ...], dice: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        def play(carry: tuple[Any, ...], random: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             state, obs, memory, first = carry
-            noise, k_step, k_reset = dice
+            noise, k_step, k_reset = random
             memory, decision = act(students, devices.shard(noise), memory, obs, first)
-            state, ts = step(jax.random.split(k_step, size), state, decision.action)
-            # A time limit needs the value of what would have come, which the next step of the scan does not see.
+            state, ts = step(jax.random.split(k_step, size), state, decision.action, prepared)
+            after = ts.transition
             # Each device decides for its own levels: at every step of a rollout, none should wait for another.
-            cut = ts.truncated & ~ts.terminated
-            cut_value = devices.per_device(value_after)(students, cut, memory, ts.next_obs)
-            done = ts.terminated | ts.truncated
-            state, next_obs = select(done, reset(jax.random.split(k_reset, size), levels), (state, ts.obs))
-            out = (obs, decision, ts.reward, ts.terminated, ts.truncated, first, cut, cut_value)
-            return (state, next_obs, memory, done), out
+            apart = jnp.ones_like(ts.done) if fictitious else after.truncated & ~after.terminated
+            own_value = devices.per_device(value_of)(students, apart, memory, after.next_obs)
+            state, next_obs = select(ts.done, reset(jax.random.split(k_reset, size), prepared), (state, ts.obs))
+            ends = (after.reward, after.terminated, after.truncated, ts.done)
+            return (state, next_obs, memory, ts.done), (obs, decision, ends, first, apart, own_value)
 
         k_reset, k_play = jax.random.split(key)
-        state, obs = reset(jax.random.split(k_reset, size), levels)
-        memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), self.student.initial_carry(batch))
+        state, obs = reset(jax.random.split(k_reset, size), prepared)
+        memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), self.agent.initial_carry(batch))
         carry = (state, obs, memory, jnp.ones(size, bool))
         # For all steps at once: in the loop, a few numbers at a time, it would be a twentieth of the time.
-        dice = jax.vmap(throw)(jax.random.split(k_play, self.steps))
-        (_, obs, memory, first), out = jax.lax.scan(play, carry, dice)
+        random = jax.vmap(draw)(jax.random.split(k_play, self.steps))
+        (_, obs, memory, first), out = jax.lax.scan(play, carry, random)
         last_value = value(students, memory, obs, first)
 
-        obs, decision, reward, terminated, truncated, first, cut, cut_value = jax.tree.map(
-            lambda x: jnp.moveaxis(x, 0, 1), out
-        )
+        obs, decision, ends, first, apart, own_value = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), out)
+        reward, terminated, truncated, done = ends
         following = jnp.concatenate([decision.value[:, 1:], last_value[:, None]], axis=1)
         return Rollout(
             obs=obs,
@@ -111,9 +117,10 @@ class JaxCollector:
             log_prob=decision.log_prob,
             policy=decision.policy,
             value=decision.value,
-            next_value=jnp.where(cut, cut_value, following),
+            next_value=jnp.where(apart, own_value, following),
             reward=reward,
             terminated=terminated,
             truncated=truncated,
+            done=done,
             first=first,
         )

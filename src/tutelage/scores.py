@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import NamedTuple, Protocol, get_args
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from .errors import unknown
 from .rl.advantages import gae, td_errors
 from .rl.distributions import Categorical
 from .settings import ScoreName
-from .types import Rollout
+from .types import Rollout, State
 
 
 class Episodes(NamedTuple):
@@ -63,8 +63,9 @@ class Episodes(NamedTuple):
 def episodes(rollout: Rollout, discount: float = 1.0) -> Episodes:
     """Split a rollout into episodes; returns are discounted from each episode's first step."""
     ended = rollout.done
-    complete = jnp.flip(jax.lax.cummax(jnp.flip(ended, 1).astype(jnp.int8), axis=1), 1).astype(bool)
-    counted = jnp.where(ended.any(axis=1, keepdims=True), complete, True)
+    # A step counts as part of a complete episode if that ends before the next one starts.
+    following = jnp.pad(rollout.first[:, 1:], ((0, 0), (0, 1), (0, 0)), constant_values=True)
+    counted = jnp.where(ended.any(axis=1, keepdims=True), _next(ended) <= _next(following), True)
 
     def forward(carry: tuple[Array, Array], step: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
         total, weight = carry
@@ -79,9 +80,32 @@ def episodes(rollout: Rollout, discount: float = 1.0) -> Episodes:
     return Episodes(counted, jnp.moveaxis(running, 0, 1), ended)
 
 
+def _next(marked: Bool[Array, "S T B"]) -> Int[Array, "S T B"]:
+    """At each step the next one that is marked, itself included; ``T`` where there is none."""
+    steps = marked.shape[1]
+    where = jnp.where(marked, jnp.arange(steps, dtype=jnp.int32)[:, None], steps)
+    return jax.lax.cummin(where, axis=1, reverse=True)
+
+
+class Scorer(Protocol):
+    """Says how much there is to learn on each level of a batch. One that learns keeps a state of its own."""
+
+    def init(self, key: PRNGKeyArray) -> State: ...
+
+    def view(self, rollout: Rollout) -> Episodes:
+        """The rollout as episodes, with returns discounted as this score compares them."""
+        ...
+
+    def update(
+        self, key: PRNGKeyArray, state: State, rollout: Rollout, view: Episodes, best: Float[Array, "S B"]
+    ) -> tuple[State, Float[Array, "S B"]]:
+        """One score a level. ``best`` is the best return on each level so far, this rollout included."""
+        ...
+
+
 @dataclass(frozen=True)
 class Score:
-    """A scoring function."""
+    """A score that follows from the rollout alone."""
 
     name: ScoreName
     discount: float
@@ -97,6 +121,14 @@ class Score:
         """The rollout as episodes, with returns discounted as this score compares them."""
         return episodes(rollout, discount=1.0 if self.name in _UNDISCOUNTED else self.discount)
 
+    def init(self, key: PRNGKeyArray) -> tuple[()]:
+        return ()
+
+    def update(
+        self, key: PRNGKeyArray, state: tuple[()], rollout: Rollout, view: Episodes, best: Float[Array, "S B"]
+    ) -> tuple[tuple[()], Float[Array, "S B"]]:
+        return state, self(rollout, view, best)
+
     def __call__(self, rollout: Rollout, view: Episodes, best: Float[Array, "S B"]) -> Float[Array, "S B"]:
         """One score a level. ``best`` is the best return on each level so far, this rollout included."""
         return _SCORES[self.name](self, rollout, view, best)
@@ -107,7 +139,7 @@ class Score:
             rollout.value,
             rollout.next_value,
             rollout.terminated,
-            rollout.truncated,
+            rollout.cut,
             self.discount,
             self.gae_lambda,
         )

@@ -1,12 +1,15 @@
 """Every setting of a run as typed, documented data. Imports neither JAX nor anything slow, so that help is instant.
 
-A setting that contradicts itself is refused here, where it is built; nothing fails later inside a compiled step.
+A setting that contradicts itself is refused here, where it is built; nothing fails later inside a compiled step. A
+section may have ``idle``, which names the settings that are not read as the others are, each with the reason, and
+``check``, which refuses what does not go with the shape of a run.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from .errors import require
 
@@ -36,6 +39,13 @@ def option(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
 
+def section(kind: Callable[..., Any], **insists: Any) -> Any:
+    """A field of a method's settings: a section of some kind. An environment's preset may recommend its values, except
+    for those that the method insists on.
+    """
+    return field(default_factory=lambda: kind(**insists), metadata={"section": kind, "insists": insists})
+
+
 def _share(name: str, value: float) -> None:
     require(0.0 <= value <= 1.0, f"{name} is {value}; it is a probability, so give a number from 0 to 1.")
 
@@ -45,40 +55,35 @@ def _positive(name: str, value: float) -> None:
 
 
 @dataclass(frozen=True)
-class NetworkSettings:
-    """The student's network (thesis, appendix B: maze student)."""
-
-    filters: int = option(16, "filters of the 3x3 convolution over the view")
-    direction: int = option(5, "size of the direction's embedding")
-    core: Literal["lstm", "gru", "none"] = option("lstm", "recurrent layer; 'none' has no memory")
-    width: int = option(256, "units of the recurrent layer (of a dense layer where core is 'none')")
-    head: int = option(32, "hidden units of the policy head and of the value head")
-    layers: ClassVar[int] = 1
-    activation: ClassVar[str] = "relu"
-    policy: ClassVar[Literal["gaussian", "beta"]] = "gaussian"
-
-    def __post_init__(self) -> None:
-        for name in ("filters", "direction", "width", "head"):
-            _positive(f"network.{name}", getattr(self, name))
+class NoSettings:
+    """A section with nothing to set."""
 
 
 @dataclass(frozen=True)
-class MLPSettings:
-    """A student of vectors: policy and value are networks of their own (thesis, appendix B: walker)."""
+class NetworkSettings:
+    """A network after its encoder: a core that may remember, and two heads (thesis, appendix B)."""
 
-    layers: int = option(2, "hidden layers of each of the two networks")
-    width: int = option(64, "units of each layer")
-    activation: Literal["tanh", "relu"] = option("tanh", "what follows each layer")
-    policy: Literal["gaussian", "beta"] = option("gaussian", "how numbers are drawn, where actions are numbers")
-    core: ClassVar[str] = "apart"
-
-    @property
-    def head(self) -> int:
-        return self.width
+    core: Literal["lstm", "gru", "none", "separate"] = option(
+        "lstm", "shared layer: recurrent, 'none' for a dense one, 'separate' for no layer that policy and value share"
+    )
+    width: int = option(256, "units of the core")
+    head: int = option(32, "hidden units of each layer of the policy head and of the value head")
+    layers: int = option(1, "hidden layers of each head")
+    activation: Literal["relu", "tanh"] = option("relu", "what follows each layer of a head")
+    policy: Literal["auto", "gaussian", "beta"] = option(
+        "auto", "how actions are drawn; 'auto': one of several, or gaussian where actions are numbers"
+    )
 
     def __post_init__(self) -> None:
-        for name in ("layers", "width"):
+        for name in ("width", "head", "layers"):
             _positive(f"network.{name}", getattr(self, name))
+
+    def idle(self) -> dict[str, str]:
+        return {"width": "network.core is separate"} if self.core == "separate" else {}
+
+    @property
+    def recurrent(self) -> bool:
+        return self.core in ("lstm", "gru")
 
 
 @dataclass(frozen=True)
@@ -126,13 +131,39 @@ class ReplaySettings:
     staleness: float = option(0.3, "share of replay given to levels that were not played for long")
     duplicates: bool = option(False, "keep equal levels apart instead of treating them as one")
     relative: bool = option(False, "a level's best return is the best of all students who played it")
+    attempts: int = option(1, "copies of each level in a batch, scored together; learnability needs several")
 
     def __post_init__(self) -> None:
+        _positive("replay.attempts", self.attempts)
         _share("replay.rate", self.rate)
         _share("replay.min_fill", self.min_fill)
         _share("replay.staleness", self.staleness)
         _positive("replay.capacity", self.capacity)
         _positive("replay.temperature", self.temperature)
+
+    def idle(self) -> dict[str, str]:
+        fixed = {"rate": "replay.schedule is proportional"} if self.schedule == "proportional" else {}
+        by_rank = self.prioritisation in ("greedy", "uniform")
+        return fixed | ({"temperature": f"replay.prioritisation is {self.prioritisation}"} if by_rank else {})
+
+    def check(self, train: TrainSettings) -> None:
+        """Refuse what does not go with the shape of a run."""
+        require(
+            train.levels % self.attempts == 0,
+            f"replay.attempts is {self.attempts}, which does not divide the {train.levels} levels of a batch; "
+            f"choose a divisor of {train.levels}.",
+        )
+        different = train.levels // self.attempts
+        require(
+            self.capacity >= different,
+            f"replay.capacity is {self.capacity}, smaller than the {different} levels of one batch; "
+            f"give at least {different}.",
+        )
+        require(
+            self.schedule == "fixed" or train.training_set > 0,
+            "replay.schedule is proportional, which follows how much of a training set was seen; "
+            "give train.training_set a size, or set replay.schedule to fixed.",
+        )
 
 
 @dataclass(frozen=True)
@@ -148,30 +179,46 @@ class EvolveSettings:
     editor: Literal["random", "learned", "none"] = option(
         "random", "'learned' is a teacher paid with PVL; 'none' is the ablation: new random levels instead of edits"
     )
-    start: Literal["empty", "random"] = option("empty", "where levels come from that are not edited")
+    start: Literal["easy", "random"] = option("easy", "where levels come from that are not edited")
 
     def __post_init__(self) -> None:
         _share("evolve.rate", self.rate)
         _positive("evolve.parents", self.parents)
         require(self.edits >= 1, f"evolve.edits is {self.edits}; an edited level needs at least 1 change.")
 
+    def idle(self) -> dict[str, str]:
+        return ({"parents": "evolve.criterion is batch"} if self.criterion == "batch" else {}) | (
+            {"edits": "evolve.editor is none"} if self.editor == "none" else {}
+        )
+
+    def check(self, train: TrainSettings) -> None:
+        """Refuse what does not go with the shape of a run."""
+        require(
+            self.criterion != "hard" or train.levels % self.parents == 0,
+            f"evolve.parents is {self.parents}, which does not divide the {train.levels} levels of a batch; "
+            f"choose a divisor of {train.levels}.",
+        )
+
 
 @dataclass(frozen=True)
 class TeacherSettings:
     """A teacher that designs levels (thesis, appendix B.2). All else of its PPO is the students'."""
 
-    filters: int = option(128, "filters of the 3x3 convolution over the whole level")
-    time: int = option(10, "size of the time step's embedding")
     core: Literal["lstm", "gru", "none"] = option("none", "recurrent layer; the thesis uses one for PAIRED only")
     width: int = option(256, "units of the recurrent layer")
     head: int = option(32, "units of each of the two layers before the action")
     learning_rate: float = option(1e-4, "Adam's step size, constant over the run")
     entropy_coef: float = option(0.0, "weight of the entropy bonus")
+    encoder: Any = field(default_factory=NoSettings)
+    """Its eyes, where the environment has something to set about them."""
 
     def __post_init__(self) -> None:
-        for name in ("filters", "time", "width", "head", "learning_rate"):
+        for name in ("width", "head", "learning_rate"):
             _positive(f"teacher.{name}", getattr(self, name))
         require(self.entropy_coef >= 0, f"teacher.entropy_coef is {self.entropy_coef}; give 0 or more.")
+
+    def idle(self) -> dict[str, str]:
+        return {"width": "teacher.core is none"} if self.core == "none" else {}
 
 
 @dataclass(frozen=True)
@@ -234,13 +281,58 @@ class BanditSettings:
         _positive("bandit.temperature", self.temperature)
         require(self.optimism >= 0, f"bandit.optimism is {self.optimism}; give 0 or more.")
 
+    def idle(self) -> dict[str, str]:
+        return {
+            {"epsilon-greedy": "temperature", "boltzmann": "epsilon"}[self.policy]: f"bandit.policy is {self.policy}"
+        }
+
+
+@dataclass(frozen=True)
+class ScanSettings:
+    """Scans of many random levels for those worth training on (Rutherford et al., 2024: sampling for learnability)."""
+
+    every: int = option(100, "student updates between two scans")
+    candidates: int = option(5000, "random levels that a scan plays")
+    attempts: int = option(5, "attempts at each of them, counted in the steps of the run")
+    keep: int = option(1000, "levels kept until the next scan: those with the highest score")
+    share: float = option(0.5, "share of a training batch that is drawn from the kept levels; the rest is new")
+    score: Literal["learnability", "exact-regret"] = option(
+        "learnability", "'learnability' is p(1 - p), of the share p of solved attempts"
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("every", "candidates", "keep"):
+            _positive(f"scan.{name}", getattr(self, name))
+        _share("scan.share", self.share)
+        least = 2 if self.score == "learnability" else 1
+        require(
+            self.attempts >= least,
+            f"scan.attempts is {self.attempts}; with the score {self.score} give at least {least}.",
+        )
+        require(
+            self.keep <= self.candidates,
+            f"scan.keep is {self.keep}, more than the {self.candidates} candidates of a scan; give fewer.",
+        )
+
+    def batches(self, levels: int) -> int:
+        """How many batches of so many levels a scan plays."""
+        return -(-self.candidates * self.attempts // levels)
+
+    def check(self, train: TrainSettings) -> None:
+        """Refuse what does not go with the shape of a run."""
+        require(
+            train.levels % self.attempts == 0,
+            f"scan.attempts is {self.attempts}, which does not divide the {train.levels} levels of a batch; "
+            f"choose a divisor of {train.levels}.",
+        )
+
 
 @dataclass(frozen=True)
 class TrainSettings:
     """The shape of a run. One iteration proposes a batch of levels, plays it, and perhaps learns from it."""
 
     seed: int = option(0, "everything random comes from this")
-    coins: int = option(OWN, "seed of the coins for when to replay and when to edit; -1 for the run's own seed")
+    shared_seed: int = option(OWN, "seed for the replay and edit decisions; -1 for the run's own seed")
     steps: int = option(250_000_000, "environment steps of the whole run, on all levels of all students")
     levels: int = option(32, "levels a student plays at once")
     rollout: int = option(256, "steps on each level in an iteration")
@@ -258,78 +350,29 @@ class TrainSettings:
         for name in ("evaluate_every", "seed", "training_set"):
             require(getattr(self, name) >= 0, f"train.{name} is {getattr(self, name)}; give 0 or more.")
         require(
-            self.coins >= OWN, f"train.coins is {self.coins}; give a seed of 0 or more, or {OWN} for the run's own."
+            self.shared_seed >= OWN,
+            f"train.shared_seed is {self.shared_seed}; give a seed of 0 or more, or {OWN} for the run's own.",
         )
 
 
 @dataclass(frozen=True)
-class DRSettings:
-    """Domain randomisation has nothing to set."""
-
-
-@dataclass(frozen=True)
-class PLRSettings:
-    """PLR and robust PLR."""
-
-    replay: ReplaySettings = field(default_factory=ReplaySettings)
-
-
-@dataclass(frozen=True)
-class AccelSettings:
-    """ACCEL."""
-
-    replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(rate=0.8))
-    evolve: EvolveSettings = field(default_factory=EvolveSettings)
-    teacher: TeacherSettings = field(default_factory=TeacherSettings)
-    """Read by the learned editor only."""
-
-
-@dataclass(frozen=True)
-class PairedSettings:
-    """Minimax, PAIRED and population PAIRED."""
-
-    adversary: AdversarySettings = field(default_factory=AdversarySettings)
-    teacher: TeacherSettings = field(default_factory=TeacherSettings)
-
-
-@dataclass(frozen=True)
-class RepairedSettings:
-    """REPAIRED."""
-
-    replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(rate=0.95, relative=True))
-    adversary: AdversarySettings = field(default_factory=AdversarySettings)
-    teacher: TeacherSettings = field(default_factory=TeacherSettings)
-
-
-@dataclass(frozen=True)
-class TsclSettings:
-    """TSCL."""
-
-    bandit: BanditSettings = field(default_factory=BanditSettings)
-
-
-@dataclass(frozen=True)
-class AlpGmmSettings:
-    """ALP-GMM."""
-
-    mixture: MixtureSettings = field(default_factory=MixtureSettings)
-
-
-@dataclass(frozen=True)
 class Settings:
-    """All that determines a run. ``env`` and ``curriculum`` have the types that the environment and method ask for."""
+    """All that determines a run. ``env`` and ``encoder`` have the types that the environment asks for, ``curriculum``
+    that of the method.
+    """
 
     environment: str
     method: str
     env: Any
-    network: NetworkSettings | MLPSettings
+    encoder: Any
+    network: NetworkSettings
     ppo: PPOSettings
     curriculum: Any
     train: TrainSettings
 
     def __post_init__(self) -> None:
         train, ppo = self.train, self.ppo
-        trajectories = self.network.core in ("lstm", "gru")
+        trajectories = self.network.recurrent
         unit, count = ("levels", train.levels) if trajectories else ("transitions", train.levels * train.rollout)
         require(
             count % ppo.minibatches == 0,
@@ -355,22 +398,7 @@ class Settings:
             f"train.training_set is {train.training_set}, fewer than the {train.levels} levels of one batch; "
             "give more, or 0 for new levels without end.",
         )
-        replay = getattr(self.curriculum, "replay", None)
-        require(
-            replay is None or replay.schedule == "fixed" or train.training_set > 0,
-            "replay.schedule is proportional, which follows how much of a training set was seen; "
-            "give train.training_set a size, or set replay.schedule to fixed.",
-        )
-        if replay is not None:
-            require(
-                replay.capacity >= train.levels,
-                f"replay.capacity is {replay.capacity}, smaller than the {train.levels} levels of one batch; "
-                f"give at least {train.levels}.",
-            )
-        evolve = getattr(self.curriculum, "evolve", None)
-        if evolve is not None and evolve.criterion == "hard":
-            require(
-                train.levels % evolve.parents == 0,
-                f"evolve.parents is {evolve.parents}, which does not divide the {train.levels} levels of a batch; "
-                f"choose a divisor of {train.levels}.",
-            )
+        for part in fields(self.curriculum):
+            check = getattr(getattr(self.curriculum, part.name), "check", None)
+            if check is not None:
+                check(train)

@@ -21,7 +21,7 @@ Metrics = dict[str, Array]
 """Named scalars to be logged. Nothing in the program reads them."""
 
 GENERATED, REPLAYED, EDITED = 0, 1, 2
-"""Where a batch of levels came from (``Proposal.source``)."""
+"""Where a level came from (``Proposal.source``)."""
 
 SOURCES = ("generated", "replayed", "edited")
 
@@ -41,19 +41,39 @@ class Continuous(NamedTuple):
 ActionSpace = Discrete | Continuous
 
 
-class TimeStep(NamedTuple):
-    """What an environment answers to an action."""
+class Transition(NamedTuple):
+    """What is learned from a step: the reward, and where it led."""
 
-    obs: Observation
-    """What the policy sees next."""
     reward: Float[Array, ""]
     terminated: Bool[Array, ""]
-    """The episode ended by the rules: nothing comes after."""
+    """Ended by the rules: nothing comes after."""
     truncated: Bool[Array, ""]
-    """The episode was cut off by a limit: its value goes on."""
+    """Cut off by a limit: the value goes on."""
     next_obs: Observation
-    """The true successor of the transition that was rewarded: bootstrap from it. The same as ``obs``, except where an
-    environment pays out a fictitious transition (grounded environments)."""
+    """The successor of this transition: its value is what the student bootstraps from."""
+
+
+class TimeStep(NamedTuple):
+    """What an environment answers to an action: what happens next, and what is learned from it.
+
+    For most environments the two agree (``played``). A grounded one pays out a fictitious transition, whose successor
+    and end need not be those of the episode.
+    """
+
+    obs: Observation
+    """What the student sees next."""
+    done: Bool[Array, ""]
+    """The episode is over: whoever collects starts the next one."""
+    transition: Transition
+
+    @property
+    def reward(self) -> Float[Array, ""]:
+        return self.transition.reward
+
+
+def played(obs: Observation, reward: Array, terminated: Array, truncated: Array) -> TimeStep:
+    """The time step of an environment that pays for what really happened."""
+    return TimeStep(obs, terminated | truncated, Transition(reward, terminated, truncated, obs))
 
 
 class Rollout(NamedTuple):
@@ -69,32 +89,30 @@ class Rollout(NamedTuple):
     """Parameters of the action distribution (logits, for discrete actions)."""
     value: Float[Array, "S T B"]
     next_value: Float[Array, "S T B"]
-    """The value of the true successor, never masked: who reads it multiplies by ``1 - terminated``."""
+    """The value of the transition's successor, never masked: who reads it multiplies by ``1 - terminated``."""
     reward: Float[Array, "S T B"]
     terminated: Bool[Array, "S T B"]
     truncated: Bool[Array, "S T B"]
+    done: Bool[Array, "S T B"]
+    """The episode is over after this step. The same as ``terminated | truncated``, except in a grounded environment."""
     first: Bool[Array, "S T B"]
     """The step is the first of its episode: the recurrent state is zero before it."""
 
     @property
-    def done(self) -> Bool[Array, "S T B"]:
-        return self.terminated | self.truncated
+    def cut(self) -> Bool[Array, "S T B"]:
+        """No advantage flows back over this step: the episode or the transition ended here."""
+        return self.done | self.terminated | self.truncated
 
 
 class Proposal(NamedTuple):
-    """Levels to play, and what the curriculum must remember about them until it sees the rollout."""
+    """Levels to play, and what the curriculum that proposed them wants to have back when they were played."""
 
     levels: Level
     """``[S, B, ...]``"""
-    slots: Int[Array, "S B"]
-    """The buffer slot a level was drawn from, -1 for a level that is in no buffer."""
-    source: Int[Array, ""]
-    """``GENERATED``, ``REPLAYED`` or ``EDITED``: one for the whole batch."""
+    source: Int[Array, "S B"]
+    """``GENERATED``, ``REPLAYED`` or ``EDITED``."""
     learn: Bool[Array, ""]
-    """May the students learn from this batch? One flag a step: a batched one would pay for every update twice."""
-    ids: Int[Array, "S B"]
-    """A level's own number, given when it enters a buffer; -1 before."""
-    parents: Int[Array, "S B"]
-    """The number of the level that this one was edited from, -1 for none."""
-    generations: Int[Array, "S B"]
-    """How many edits lie between this level and a generated one."""
+    """May the students learn from this batch? One flag a step: a batched one would pay for every update twice.
+    A curriculum that learns from a part of every batch says so with ``learned`` (see ``curricula.base``)."""
+    notes: Any = ()
+    """Whatever the curriculum needs when it observes the rollout. Nobody else reads it."""

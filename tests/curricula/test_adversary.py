@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 
 from tutelage import UserError, build, override, preset
-from tutelage.algorithms import METHODS, Parts
-from tutelage.settings import (
-    AdversarySettings,
-    PairedSettings,
-    PLRSettings,
-    PPOSettings,
-    RepairedSettings,
-    ReplaySettings,
-    TeacherSettings,
-)
-from tutelage.types import GENERATED, REPLAYED
+from tutelage.envs.maze.settings import MazeDesignEncoderSettings
+from tutelage.figures import StepReport
+from tutelage.methods.base import Parts
+from tutelage.methods.paired import PairedSettings
+from tutelage.methods.plr import PLRSettings
+from tutelage.methods.registry import find
+from tutelage.methods.repaired import RepairedSettings
+from tutelage.rl.learner import Learner
+from tutelage.settings import AdversarySettings, PPOSettings, ReplaySettings, TeacherSettings
+from tutelage.types import EDITED, GENERATED, REPLAYED
 
 TINY = {
     "env.size": "3",
@@ -31,9 +30,8 @@ TINY = {
     "env.max_steps": "6",
     "network.core": "none",
     "network.width": "8",
-    "network.filters": "2",
-    "teacher.filters": "2",
-    "teacher.width": "4",
+    "encoder.filters": "2",
+    "teacher.encoder.filters": "2",
     "teacher.head": "4",
     "train.levels": "4",
     "train.rollout": "8",
@@ -53,9 +51,15 @@ def history(method: str, iterations: int) -> list[Any]:
     step = jax.jit(trainer.step)
     states = [(state, None)]
     for _ in range(iterations):
-        state, metrics = step(state)
-        states.append((state, {name: float(value) for name, value in metrics.items()}))
+        state, report = step(state)
+        states.append((state, jax.tree.map(np.asarray, report)))
     return states
+
+
+def source(report: StepReport) -> int:
+    """The one source of all levels of a batch."""
+    assert sorted(report.sources.tolist()) == [0, 0, 1]
+    return int(np.argmax(report.sources))
 
 
 def same(a: Any, b: Any) -> bool:
@@ -72,36 +76,64 @@ def paired():
     return history("paired", 1)
 
 
-def test_the_teacher_is_paid_at_its_last_step_and_nothing_comes_after(paired):
-    (_, _), (state, metrics) = paired
-    pending = state.curriculum.pending
-    reward = np.asarray(pending.reward[0])
-    assert (reward[:-1] == 0).all()
-    assert reward[-1].mean() == pytest.approx(metrics["teacher/reward"])
-    assert np.asarray(pending.terminated[0]).tolist() == [[False] * 4] * (reward.shape[0] - 1) + [[True] * 4]
-    assert np.asarray(pending.first[0]).tolist() == [[True] * 4] + [[False] * 4] * (reward.shape[0] - 1)
+@dataclass(frozen=True)
+class Keeping:
+    """A teacher that keeps what it should learn from, in the place of what it would have learned."""
+
+    teacher: Learner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.teacher, name)
+
+    def update(self, key: Any, state: Any, rollout: Any, progress: Any) -> tuple[Any, dict[str, Any]]:
+        return rollout, {}
+
+
+def test_the_teacher_is_paid_at_its_last_step_and_nothing_comes_after():
+    trainer = build(settings("paired"))
+    designer = trainer.curriculum.designer
+    curriculum = replace(trainer.curriculum, designer=replace(designer, teacher=Keeping(designer.teacher)))
+
+    @jax.jit
+    def iterate(state: Any) -> Any:
+        _, proposal = trainer.propose(state)
+        rollout = trainer.collector(jax.random.key(0), state.students.agent, proposal.levels)
+        # What students earn by chance would hardly tell one level from another.
+        rollout = rollout._replace(reward=jax.random.normal(jax.random.key(1), rollout.reward.shape))
+        paid, info = curriculum.observe(jax.random.key(2), state.curriculum, proposal, rollout, state.students)
+        return proposal.notes, paid, info, curriculum.objective(proposal.levels, rollout)
+
+    design, paid, info, payment = jax.tree.map(np.asarray, iterate(jax.jit(trainer.init)(0)))
+    steps = len(paid.reward)
+    assert len(np.unique(payment)) == 4
+    np.testing.assert_array_equal(paid.reward, [*np.zeros((steps - 1, 4)), payment])
+    assert info.metrics["teacher/reward"] == pytest.approx(payment.mean())
+    assert paid.terminated.tolist() == paid.done.tolist() == [[False] * 4] * (steps - 1) + [[True] * 4]
+    assert paid.first.tolist() == [[True] * 4] + [[False] * 4] * (steps - 1)
+    assert same(paid._replace(reward=()), jax.tree.map(lambda x: x[0], design._replace(reward=())))
 
 
 def test_both_students_of_paired_learn_from_the_same_new_levels(paired):
-    (before, _), (after, metrics) = paired
-    assert metrics["learned"] == 1
+    (before, _), (after, report) = paired
+    assert report.learned == 1
+    assert source(report) == GENERATED
     for student in range(2):
-        change = jax.tree.map(lambda x, i=student: x[i], (before.students.params, after.students.params))
+        change = jax.tree.map(lambda x, i=student: x[i], (before.students.agent.params, after.students.agent.params))
         assert not same(*change)
-    assert {"student-0/return", "student-1/return"} <= set(metrics)
+    assert {"student-0/return", "student-1/return"} <= set(report.metrics)
 
 
 def test_repaired_only_evaluates_new_levels_and_pays_the_teacher_for_them_only(repaired):
     sources = set()
-    for (before, _), (after, metrics) in pairwise(repaired):
-        sources.add(metrics["source"])
-        if metrics["source"] == GENERATED:
-            assert same(before.students.params, after.students.params)
-            assert not same(before.curriculum.base.teacher.params, after.curriculum.base.teacher.params)
+    for (before, _), (after, report) in pairwise(repaired):
+        sources.add(source(report))
+        if source(report) == GENERATED:
+            assert same(before.students.agent.params, after.students.agent.params)
+            assert not same(before.curriculum.base.agent.params, after.curriculum.base.agent.params)
         else:
-            assert not same(before.students.params, after.students.params)
-            assert same(before.curriculum.base.teacher, after.curriculum.base.teacher)
-            assert np.isnan(metrics["teacher/reward"])
+            assert not same(before.students.agent.params, after.students.agent.params)
+            assert same(before.curriculum.base, after.curriculum.base)
+            assert np.isnan(report.metrics["teacher/reward"])
     assert sources == {GENERATED, REPLAYED}
 
 
@@ -122,8 +154,8 @@ def test_a_teacher_learns_what_it_is_paid_for():
     trainer = build(game)
 
     def step(state: Any, _: None) -> tuple[Any, Any]:
-        state, metrics = trainer.step(state)
-        return state, metrics["teacher/reward"]
+        state, report = trainer.step(state)
+        return state, report.metrics["teacher/reward"]
 
     rewards = jax.jit(lambda state: jax.lax.scan(step, state, None, 300)[1])(jax.jit(trainer.init)(0))
     assert float(rewards[0]) == pytest.approx(-2, abs=0.5)
@@ -133,14 +165,16 @@ def test_a_teacher_learns_what_it_is_paid_for():
 def teacher_of(**changes: str) -> Any:
     """The designer that settings lead to, and the shapes of its state: nothing is compiled."""
     trainer = build(settings("paired", **changes))
-    state = jax.eval_shape(lambda: trainer.init(0)).curriculum.teacher
+    state = jax.eval_shape(lambda: trainer.init(0)).curriculum
     return trainer.curriculum, [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)]
 
 
-@pytest.mark.parametrize(("name", "value"), [("filters", 3), ("time", 3), ("core", "lstm"), ("head", 3), ("width", 3)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("encoder.filters", 3), ("encoder.time", 3), ("core", "lstm"), ("head", 3), ("width", 3)]
+)
 def test_every_setting_of_a_teachers_network_changes_it(name, value):
-    memory = {"teacher.core": "lstm"} if name == "width" else {}
-    assert teacher_of(**memory)[1] != teacher_of(**memory, **{f"teacher.{name}": str(value)})[1]
+    memory = {"teacher.core": "lstm", "teacher.width": "4"} if name == "width" else {}
+    assert teacher_of(**memory)[1] != teacher_of(**memory | {f"teacher.{name}": str(value)})[1]
 
 
 def test_a_teacher_learns_by_its_own_settings_and_else_by_the_students():
@@ -148,9 +182,10 @@ def test_a_teacher_learns_by_its_own_settings_and_else_by_the_students():
     ppo = curriculum.designer.teacher.ppo
     assert (ppo.learning_rate, ppo.entropy_coef, ppo.epochs, ppo.anneal) == (0.5, 5, 7, False)
     assert {field.name for field in fields(TeacherSettings)} == {
-        *("filters", "time", "core", "head", "width"),
+        *("encoder", "core", "head", "width"),
         *("learning_rate", "entropy_coef"),
     }
+    assert {field.name for field in fields(MazeDesignEncoderSettings)} == {"filters", "time"}
 
 
 def test_every_adversary_setting_reaches_the_objective():
@@ -166,12 +201,12 @@ def test_a_learned_editor_edits_replayed_levels_and_is_paid_when_they_were_playe
     state, step = jax.jit(trainer.init)(0), jax.jit(trainer.step)
     paid = 0
     for _ in range(16):
-        before = state.curriculum.editor.teacher.params
-        state, metrics = step(state)
-        edited = metrics["source"] == 2
-        assert same(before, state.curriculum.editor.teacher.params) != bool(edited)
-        assert bool(jnp.isnan(metrics["teacher/reward"])) != bool(edited)
-        paid += int(edited)
+        before = state.curriculum.editor.agent.params
+        state, report = step(state)
+        edited = source(report) == EDITED
+        assert same(before, state.curriculum.editor.agent.params) != edited
+        assert bool(jnp.isnan(report.metrics["teacher/reward"])) != edited
+        paid += edited
     assert paid > 0
 
 
@@ -181,11 +216,11 @@ def test_a_learned_editor_edits_replayed_levels_and_is_paid_when_they_were_playe
 def test_an_environment_without_a_design_task_cannot_be_designed(toy):
     for name, chosen in (("paired", PairedSettings()), ("repaired", RepairedSettings())):
         with pytest.raises(UserError, match="no design task"):
-            METHODS[name].build(chosen, Parts(toy, 4, PPOSettings()))
+            find(name).build(chosen, Parts(toy, 4, 8, PPOSettings()))
     accel = preset("maze", "accel").curriculum
     accel = replace(accel, evolve=replace(accel.evolve, editor="learned"))
     with pytest.raises(UserError, match="no editing task"):
-        METHODS["accel"].build(accel, Parts(toy, 4, PPOSettings()))
+        find("accel").build(accel, Parts(toy, 4, 8, PPOSettings()))
 
 
 @pytest.mark.parametrize(("objective", "students"), [("regret", 1), ("regret", 3), ("population-regret", 1)])
@@ -198,6 +233,6 @@ def test_exact_regret_needs_an_environment_that_knows_it(toy):
     """The toy does not; mazes do. For the objective, see test_objectives."""
     replay = ReplaySettings(score="exact-regret")
     with pytest.raises(UserError, match="exact-regret needs an environment that knows its optimal returns"):
-        METHODS["plr"].build(PLRSettings(replay), Parts(toy, 4, PPOSettings()))
+        find("plr").build(PLRSettings(replay), Parts(toy, 4, 8, PPOSettings()))
     build(override(preset("maze", "plr"), {"replay.score": "exact-regret"}))
     build(settings("paired", **{"adversary.objective": "exact-regret"}))

@@ -13,15 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import UserError, build, override, preset
-from tutelage.algorithms import METHODS, Parts
 from tutelage.curricula.alp_gmm import AlpGmm, History, absolute_progress, chances
 from tutelage.curricula.mixture import Mixture
-from tutelage.envs.base import Box, Parameters
-from tutelage.settings import AlpGmmSettings, MixtureSettings, PPOSettings
+from tutelage.envs.base import Box, Vectors
+from tutelage.methods.alp_gmm import AlpGmmSettings, method
+from tutelage.methods.base import Parts
+from tutelage.settings import MixtureSettings, PPOSettings
 from tutelage.types import GENERATED, Rollout
 
 LOW, HIGH = (-1.0, 0.0), (1.0, 10.0)
-VECTORS = Parameters(Box(LOW, HIGH), lambda key, vector: vector)
+VECTORS = Vectors(Box(LOW, HIGH), lambda key, vector: vector)
 """A level is its vector."""
 TEACHER = AlpGmm(VECTORS, levels=20, fit_every=100, most=4, history=300)
 
@@ -30,7 +31,7 @@ def earned(returns: Any) -> Rollout:
     """Episodes of one step."""
     reward = jnp.asarray(returns, jnp.float32)[:, None]
     yes, no = jnp.ones_like(reward, bool), jnp.zeros_like(reward, bool)
-    return Rollout((), (), reward, (), reward, reward, reward, terminated=yes, truncated=no, first=yes)
+    return Rollout((), (), reward, (), reward, reward, reward, terminated=yes, truncated=no, done=yes, first=yes)
 
 
 # --- progress
@@ -73,10 +74,10 @@ def taught(compiled) -> list[Any]:
     init, propose, observe = compiled
     state, lesson = init(jax.random.key(0)), []
     for i in range(30):
-        k_propose, k_coins, k_observe = jax.random.split(jax.random.key(i), 3)
-        state, proposal = propose(k_propose, k_coins, state)
+        k_propose, k_branch, k_observe = jax.random.split(jax.random.key(i), 3)
+        state, proposal = propose(k_propose, k_branch, state)
         rollout = earned(practised(np.asarray(proposal.levels[0]), i)[None])
-        state, info = observe(k_observe, state, proposal, rollout)
+        state, info = observe(k_observe, state, proposal, rollout, ())
         lesson.append(jax.tree.map(np.asarray, (proposal, info, state)))
     return lesson
 
@@ -92,7 +93,8 @@ def test_levels_come_to_lie_where_returns_change(taught):
 def test_levels_are_of_the_box_and_all_are_learned_from(taught):
     for proposal, _, _ in taught:
         assert ((proposal.levels >= LOW) & (proposal.levels <= HIGH)).all()
-        assert (proposal.source, bool(proposal.learn)) == (GENERATED, True)
+        assert (proposal.source == GENERATED).all()
+        assert proposal.learn
 
 
 def test_gaussians_are_fitted_once_in_so_many_levels(taught):
@@ -118,10 +120,10 @@ def test_the_history_is_of_the_last_levels_newest_first(taught):
 def test_the_same_state_and_keys_give_the_same_lesson(compiled, taught):
     """All there is to it is in the state: what is stored and read back goes on as it was."""
     _, propose, observe = compiled
-    k_propose, k_coins, k_observe = jax.random.split(jax.random.key(24), 3)
-    state, proposal = propose(k_propose, k_coins, taught[23][2])
+    k_propose, k_branch, k_observe = jax.random.split(jax.random.key(24), 3)
+    state, proposal = propose(k_propose, k_branch, taught[23][2])
     rollout = earned(practised(np.asarray(proposal.levels[0]), 24)[None])
-    again = (proposal, *reversed(observe(k_observe, state, proposal, rollout)))
+    again = (proposal, *reversed(observe(k_observe, state, proposal, rollout, ())))
     jax.tree.map(np.testing.assert_array_equal, again, taught[24])
 
 
@@ -146,12 +148,12 @@ CHANGED = {"fit_every": 60, "explore": 0.5, "fewest": 3, "most": 5, "history": 8
 
 
 def program(toy: Any, settings: MixtureSettings) -> str:
-    domain = replace(toy, parameters=VECTORS)
-    teacher = METHODS["alp-gmm"].build(AlpGmmSettings(settings), Parts(domain, 4, PPOSettings()))
+    domain = replace(toy, levels=replace(toy.levels, vectors=VECTORS))
+    teacher = method.build(AlpGmmSettings(settings), Parts(domain, 4, 1, PPOSettings()))
 
     def iterate(key: Any) -> Any:
         state, proposal = teacher.propose(key, key, teacher.init(key))
-        return teacher.observe(key, state, proposal, earned(jnp.zeros((1, 4))))
+        return teacher.observe(key, state, proposal, earned(jnp.zeros((1, 4))), ())
 
     return str(jax.make_jaxpr(iterate)(jax.random.key(0)))
 
@@ -178,7 +180,7 @@ def test_a_mixture_that_cannot_be_is_refused(settings, sentence):
 
 
 def test_levels_that_are_not_vectors_and_levels_that_are_given_are_refused():
-    with pytest.raises(UserError, match="Levels of this environment are not vectors.* choose a method that needs none"):
+    with pytest.raises(UserError, match="no levels that are vectors.* choose a method that needs none"):
         build(preset("maze", "alp-gmm"))
     with pytest.raises(UserError, match="train.training_set is 64, and ALP-GMM draws every level anew"):
         build(override(preset("matrix", "alp-gmm"), {"train.training_set": "64"}))

@@ -16,7 +16,7 @@ from tutelage.curricula.base import Info
 from tutelage.curricula.buffer import LevelBuffer
 from tutelage.curricula.editors import RandomEditor
 from tutelage.curricula.evolve import Evolve
-from tutelage.curricula.random import Finite, Random
+from tutelage.curricula.random import DomainRandomization, FixedLevels
 from tutelage.curricula.replay import Replay
 from tutelage.errors import UserError
 from tutelage.scores import Score
@@ -44,13 +44,19 @@ class Class:
 
     def iterate(self) -> tuple[Proposal, Info]:
         """Propose, play, observe."""
-        self.key, k_propose, k_coins, k_observe = jax.random.split(self.key, 4)
-        self.state, proposal = self._propose(k_propose, k_coins, self.state)
-        self.state, info = self._observe(k_observe, self.state, proposal, self.outcome(proposal.levels))
+        self.key, k_propose, k_branch, k_observe = jax.random.split(self.key, 4)
+        self.state, proposal = self._propose(k_propose, k_branch, self.state)
+        self.state, info = self._observe(k_observe, self.state, proposal, self.outcome(proposal.levels), ())
         return jax.tree.map(np.asarray, (proposal, info))
 
     def proposals(self, number: int) -> list[Proposal]:
         return [self.iterate()[0] for _ in range(number)]
+
+
+def source(proposal: Proposal) -> int:
+    """The one source of all levels of a batch."""
+    assert len(np.unique(proposal.source)) == 1
+    return int(proposal.source[0, 0])
 
 
 def replay(base: Any, **changes: Any) -> Replay:
@@ -62,7 +68,7 @@ def replay(base: Any, **changes: Any) -> Replay:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["robust", "plain"])
 def plr(request, toy, outcome):
-    base = Random(toy.space.sample, LEVELS)
+    base = DomainRandomization(toy.levels.sample, LEVELS)
     return Class(replay(base, rate=0.7, min_fill=0.5, learn_from_new=request.param), outcome)
 
 
@@ -70,13 +76,13 @@ def test_new_levels_are_learned_from_only_by_plain_plr(plr):
     """Robust PLR suppresses the update on generated levels; replayed ones are learned from by both."""
     plr.start()
     proposals = plr.proposals(30)
-    learned = {(int(p.source), bool(p.learn)) for p in proposals}
+    learned = {(source(p), bool(p.learn)) for p in proposals}
     assert learned == {(GENERATED, plr.curriculum.learn_from_new), (REPLAYED, True)}
 
 
 def test_replay_waits_for_the_buffer_and_then_keeps_its_share(plr):
     plr.start()
-    sources = [int(p.source) for p in plr.proposals(300)]
+    sources = [source(p) for p in plr.proposals(300)]
     assert sources[:2] == [GENERATED] * 2, "half of the 12 slots, and batches of 4: not before two batches"
     assert np.mean(sources[5:]) == pytest.approx(0.7, abs=0.1)
 
@@ -86,16 +92,19 @@ def test_replayed_levels_are_those_of_their_slots(plr):
     for _ in range(20):
         before = jax.tree.map(np.array, plr.state.buffer)
         proposal, _ = plr.iterate()
-        if proposal.source == REPLAYED:
-            slots = proposal.slots[0]
+        notes = proposal.notes
+        assert notes.replayed == (source(proposal) == REPLAYED)
+        assert notes.generated == (source(proposal) == GENERATED)
+        if notes.replayed:
+            slots = notes.slots[0]
             assert (slots < before.size).all()
             np.testing.assert_array_equal(proposal.levels.goal[0], before.levels.goal[0][slots])
-            np.testing.assert_array_equal(proposal.ids[0], before.id[0][slots])
+            np.testing.assert_array_equal(notes.ids[0], before.id[0][slots])
         else:
-            assert (proposal.slots == -1).all()
-            assert (proposal.ids == -1).all()
-        assert (proposal.parents == -1).all()
-        assert (proposal.generations == 0).all()
+            assert (notes.slots == -1).all()
+            assert (notes.ids == -1).all()
+        assert (notes.parents == -1).all()
+        assert (notes.generations == 0).all()
 
 
 def test_nothing_that_is_logged_is_infinite(plr):
@@ -128,7 +137,7 @@ def test_relative_best_returns_are_those_of_the_best_student(toy, outcome):
     """Of two students who play one new level, the weaker knows what was possible."""
 
     def best(relative: bool) -> np.ndarray:
-        curriculum = replay(Random(toy.space.sample, LEVELS, students=2), students=2, relative=relative)
+        curriculum = replay(DomainRandomization(toy.levels.sample, LEVELS, students=2), students=2, relative=relative)
         handicap = np.array([0.0, 1.0], np.float32)[:, None, None]
         school = Class(curriculum, lambda levels: outcome(levels)._replace(reward=outcome(levels).reward + handicap))
         school.iterate()
@@ -141,7 +150,7 @@ def test_relative_best_returns_are_those_of_the_best_student(toy, outcome):
 
 def test_a_buffer_smaller_than_a_batch_is_refused(toy):
     with pytest.raises(UserError, match="at least 4"):
-        replay(Random(toy.space.sample, LEVELS), capacity=3)
+        replay(DomainRandomization(toy.levels.sample, LEVELS), capacity=3)
 
 
 # --- a finite training set
@@ -149,12 +158,12 @@ def test_a_buffer_smaller_than_a_batch_is_refused(toy):
 
 @pytest.fixture(scope="module")
 def finite(toy, outcome):
-    level = toy.space.sample(jax.random.key(0))
+    level = toy.levels.sample(jax.random.key(0))
 
     def training_set(key: Any) -> Any:
         return level._replace(goal=jnp.arange(1, 13), limit=jnp.full(12, 4))
 
-    return Class(replay(Finite(training_set, 12, LEVELS), schedule="proportional", min_fill=0.0), outcome)
+    return Class(replay(FixedLevels(training_set, 12, LEVELS), schedule="proportional", min_fill=0.0), outcome)
 
 
 def test_a_finite_set_is_dealt_once_in_random_order_and_then_only_replayed(finite):
@@ -163,27 +172,27 @@ def test_a_finite_set_is_dealt_once_in_random_order_and_then_only_replayed(finit
     for seed in range(3):
         finite.start(seed)
         proposals = finite.proposals(40)
-        new = [p for p in proposals if p.source == GENERATED]
+        new = [p for p in proposals if source(p) == GENERATED]
         assert len(new) == 3
         dealt = np.concatenate([p.levels.goal[0] for p in new]).tolist()
         assert sorted(dealt) == list(range(1, 13))
         orders.add(tuple(dealt))
-        after = [i for i, p in enumerate(proposals) if p.source == GENERATED][-1] + 1
-        assert all(p.source == REPLAYED for p in proposals[after:])
+        after = [i for i, p in enumerate(proposals) if source(p) == GENERATED][-1] + 1
+        assert all(source(p) == REPLAYED for p in proposals[after:])
     assert len(orders) == 3
 
 
 def test_a_training_set_smaller_than_a_batch_is_refused():
     with pytest.raises(UserError, match="The training set has 3 levels"):
-        Finite(lambda key: None, 3, 4)
+        FixedLevels(lambda key: None, 3, 4)
 
 
 # --- evolution
 
 
 def evolve(toy: Any, outcome: Any, **changes: Any) -> Class:
-    inner = replay(Random(toy.space.sample, LEVELS), rate=0.8, min_fill=0.3)
-    edit = changes.pop("edit", lambda key, level: toy.space.edit(key, level, 1))
+    inner = replay(DomainRandomization(toy.levels.sample, LEVELS), rate=0.8, min_fill=0.3)
+    edit = changes.pop("edit", lambda key, level: toy.levels.edit(key, level, 1))
     return Class(Evolve(inner, RandomEditor(edit), LEVELS, **changes), outcome)
 
 
@@ -196,8 +205,9 @@ def test_edits_follow_every_replay_and_are_never_learned_from(accel):
     accel.start()
     proposals = accel.proposals(40)
     for before, after in pairwise(proposals):
-        assert (after.source == EDITED) == (before.source == REPLAYED)
-    learned = {(int(p.source), bool(p.learn)) for p in proposals}
+        assert (source(after) == EDITED) == (source(before) == REPLAYED)
+        assert after.notes.edited == (source(after) == EDITED)
+    learned = {(source(p), bool(p.learn)) for p in proposals}
     assert learned == {(GENERATED, False), (REPLAYED, True), (EDITED, False)}
 
 
@@ -206,14 +216,14 @@ def test_the_hard_criterion_edits_the_levels_of_highest_score_minus_return(accel
     met = 0
     for _ in range(20):
         proposal, info = accel.iterate()
-        if proposal.source != REPLAYED:
+        if source(proposal) != REPLAYED:
             continue
         met += 1
         hardest = np.argsort(-(info.scores - info.returns)[0], kind="stable")[:2]
         edited, _ = accel.iterate()
         expected = proposal.levels.goal[0][np.repeat(hardest, 2)] + 1000
         np.testing.assert_array_equal(edited.levels.goal[0], expected)
-        np.testing.assert_array_equal(edited.parents[0], proposal.ids[0][np.repeat(hardest, 2)])
+        np.testing.assert_array_equal(edited.notes.inner.parents[0], proposal.notes.inner.ids[0][np.repeat(hardest, 2)])
     assert met > 3
 
 
@@ -231,8 +241,9 @@ def test_lineage_can_be_followed_to_a_generated_level(accel, outcome, monkeypatc
     generations: set[int] = set()
     for _ in range(60):
         proposal, _ = accel.iterate()
-        generations |= set(proposal.generations[0].tolist())
-        assert (proposal.generations == proposal.levels.goal // 1000).all()
+        found = proposal.notes.inner.generations
+        generations |= set(found[0].tolist())
+        assert (found == proposal.levels.goal // 1000).all()
         buffer = jax.tree.map(lambda x: np.asarray(x[0]), accel.state.inner.buffer)
         goals |= dict(zip(buffer.id[: buffer.size].tolist(), buffer.levels.goal[: buffer.size].tolist(), strict=True))
         for slot in range(buffer.size):
@@ -247,29 +258,31 @@ def test_lineage_can_be_followed_to_a_generated_level(accel, outcome, monkeypatc
 def test_the_batch_criterion_edits_all_of_them(toy, outcome):
     school = evolve(toy, outcome, criterion="batch", parents=3)
     proposals = school.proposals(12)
-    pairs = [(a, b) for a, b in pairwise(proposals) if a.source == REPLAYED]
+    pairs = [(a, b) for a, b in pairwise(proposals) if source(a) == REPLAYED]
     assert pairs
     for before, after in pairs:
         np.testing.assert_array_equal(after.levels.goal, before.levels.goal + 1000)
-        np.testing.assert_array_equal(after.parents, before.ids)
+        np.testing.assert_array_equal(after.notes.inner.parents, before.notes.inner.ids)
 
 
 def test_edits_come_at_their_rate(toy, outcome):
     proposals = evolve(toy, outcome, rate=0.5).proposals(200)
-    follow = [b.source == EDITED for a, b in pairwise(proposals) if a.source == REPLAYED]
+    follow = [source(b) == EDITED for a, b in pairwise(proposals) if source(a) == REPLAYED]
     assert np.mean(follow) == pytest.approx(0.5, abs=0.15)
 
 
 def test_without_an_editor_new_levels_have_no_parents(toy, outcome):
-    proposals = evolve(toy, outcome, edit=lambda key, level: toy.space.sample(key), inherit=False).proposals(20)
-    edited = [p for p in proposals if p.source == EDITED]
+    proposals = evolve(toy, outcome, edit=lambda key, level: toy.levels.sample(key), inherit=False).proposals(20)
+    edited = [p for p in proposals if source(p) == EDITED]
     assert edited
-    assert all((p.parents == -1).all() and (p.generations == 0).all() for p in edited)
+    for notes in (p.notes.inner for p in edited):
+        assert (notes.parents == -1).all()
+        assert (notes.generations == 0).all()
     assert len(np.unique([p.levels.goal for p in edited])) > LEVELS, "they are new levels, not copies"
 
 
 def test_parents_that_do_not_divide_the_batch_are_refused(toy):
-    inner = replay(Random(toy.space.sample, LEVELS))
+    inner = replay(DomainRandomization(toy.levels.sample, LEVELS))
     with pytest.raises(UserError, match="choose a divisor of 4"):
         Evolve(inner, RandomEditor(lambda key, level: level), LEVELS, parents=3)
 

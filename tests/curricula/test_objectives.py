@@ -17,7 +17,7 @@ def rollout(rewards, values=0.0) -> Rollout:
     reward = jnp.asarray(rewards, jnp.float32)
     value = jnp.broadcast_to(jnp.asarray(values, jnp.float32), reward.shape)
     yes, no = jnp.ones(reward.shape, bool), jnp.zeros(reward.shape, bool)
-    return Rollout((), (), value, (), value, value, reward, yes, no, yes)
+    return Rollout((), (), value, (), value, value, reward, terminated=yes, truncated=no, done=yes, first=yes)
 
 
 # Two students, three episodes, two levels.

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import UserError, build, override, preset
-from tutelage.algorithms import METHODS, Parts
 from tutelage.curricula.tscl import Tscl, TsclState, slope
-from tutelage.settings import BanditSettings, PPOSettings, TsclSettings
+from tutelage.methods.base import Parts
+from tutelage.methods.tscl import TsclSettings, method
+from tutelage.settings import BanditSettings, PPOSettings
 from tutelage.types import GENERATED, Rollout
 
 SIZE, LEVELS = 6, 4
@@ -28,7 +29,7 @@ def earned(returns: Any) -> Rollout:
     """Episodes of one step."""
     reward = jnp.asarray(returns, jnp.float32)[:, None]
     yes, no = jnp.ones_like(reward, bool), jnp.zeros_like(reward, bool)
-    return Rollout((), (), reward, (), reward, reward, reward, terminated=yes, truncated=no, first=yes)
+    return Rollout((), (), reward, (), reward, reward, reward, terminated=yes, truncated=no, done=yes, first=yes)
 
 
 def after(progress: list[float], last: list[int], now: int) -> TsclState:
@@ -103,10 +104,10 @@ def taught(compiled) -> list[Any]:
     init, propose, observe = compiled
     state, lesson = init(jax.random.key(0)), []
     for i in range(40):
-        k_propose, k_coins, k_observe = jax.random.split(jax.random.key(i), 3)
-        state, proposal = propose(k_propose, k_coins, state)
+        k_propose, k_branch, k_observe = jax.random.split(jax.random.key(i), 3)
+        state, proposal = propose(k_propose, k_branch, state)
         numbers = np.asarray(proposal.levels[0]) // 10
-        state, info = observe(k_observe, state, proposal, earned(rising(numbers, i)[None]))
+        state, info = observe(k_observe, state, proposal, earned(rising(numbers, i)[None]), ())
         lesson.append(jax.tree.map(np.asarray, (proposal, info, state)))
     return lesson
 
@@ -133,15 +134,15 @@ def test_the_level_whose_returns_rise_is_played_most(taught):
     # 0.8 of the draws are not for staleness, and half of those are greedy.
     assert 0.4 < (numbers == 2).mean() < 0.7
     assert set(numbers.tolist()) == set(range(SIZE))
-    assert all((p.source, bool(p.learn)) == (GENERATED, True) for p, _, _ in taught)
+    assert all((p.source == GENERATED).all() and p.learn for p, _, _ in taught)
 
 
 def test_the_same_state_and_keys_give_the_same_lesson(compiled, taught):
     _, propose, observe = compiled
-    k_propose, k_coins, k_observe = jax.random.split(jax.random.key(20), 3)
-    state, proposal = propose(k_propose, k_coins, taught[19][2])
+    k_propose, k_branch, k_observe = jax.random.split(jax.random.key(20), 3)
+    state, proposal = propose(k_propose, k_branch, taught[19][2])
     rollout = earned(rising(np.asarray(proposal.levels[0]) // 10, 20)[None])
-    again = (proposal, *reversed(observe(k_observe, state, proposal, rollout)))
+    again = (proposal, *reversed(observe(k_observe, state, proposal, rollout, ())))
     jax.tree.map(np.testing.assert_array_equal, again, taught[20])
 
 
@@ -159,11 +160,11 @@ CHANGED = {
 
 
 def program(toy: Any, settings: BanditSettings) -> str:
-    teacher = METHODS["tscl"].build(TsclSettings(settings), Parts(toy, 4, PPOSettings(), training_set=8))
+    teacher = method.build(TsclSettings(settings), Parts(toy, 4, 1, PPOSettings(), training_set=8))
 
     def iterate(key: Any) -> Any:
         state, proposal = teacher.propose(key, key, teacher.init(key))
-        return teacher.observe(key, state, proposal, earned(jnp.zeros((1, 4))))
+        return teacher.observe(key, state, proposal, earned(jnp.zeros((1, 4))), ())
 
     return str(jax.make_jaxpr(iterate)(jax.random.key(0)))
 

@@ -18,14 +18,15 @@ from tutelage.hosts.fleet import close_all
 from tutelage.runs import checkpoint
 from tutelage.runs.session import Silent
 
-PAGE = Path(__file__).parents[2] / "docs" / "gymnasium.md"
+PAGE = Path(__file__).parents[2] / "docs" / "environments.md"
 SMALL = {"train.levels": "4", "train.rollout": "16", "ppo.minibatches": "2", "env.workers": "1"}
 
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory) -> Path:
     """The page's example, copied into an empty folder."""
-    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    codes = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (code,) = (code for code in codes if "tutelage.Gymnasium(" in code)
     path = tmp_path_factory.mktemp("user") / "cartpole.py"
     path.write_text(code)
     yield path
@@ -52,6 +53,23 @@ def test_a_new_user_trains_looks_and_goes_on(example: Path, monkeypatch, capsys)
     assert 1 <= metrics[-1]["level/gravity"] <= 50
     assert "action-complexity" in metrics[-1]
     assert "fresh" in capsys.readouterr().out
+
+
+def test_a_student_with_a_memory_plays_outside_of_jax(example: Path) -> None:
+    """Any core goes with any encoder; what it remembers starts anew with every episode."""
+    path = example.with_name("remembering.py")
+    network = 'network=tutelage.NetworkSettings(core="lstm", width=16)'
+    path.write_text(example.read_text().replace("success=475", f"success=475, {network}"))
+    settings = tutelage.override(tutelage.preset(str(path), "dr"), SMALL)
+    assert settings.network == tutelage.NetworkSettings(core="lstm", width=16)
+    trainer = tutelage.build(settings)
+    start = trainer.init(0)
+    after, log = tutelage.compiled(trainer, 2)(start, 2)
+    assert np.isfinite(log.metrics["return"]).all()
+    assert log.learned.tolist() == [1, 1]
+    core = [state.students.agent.params["params"]["core"]["kernel"] for state in (start, after)]
+    assert core[0].shape == (1, 4 + 16, 4 * 16)
+    assert not np.array_equal(*core)
 
 
 FRAGILE = """
@@ -111,14 +129,72 @@ def test_accel_on_the_example_resumes_exactly(example: Path) -> None:
     trainer = tutelage.build(tutelage.override(tutelage.preset(str(example), "accel"), changes))
     run = tutelage.compiled(trainer, 6)
     whole, log = run(trainer.init(0), 6)
-    assert {0, 1, 2} <= set(np.asarray(log["source"]).astype(int).tolist())
+    assert (log.sources.max(axis=0) == 1).all()  # generated, replayed and edited
     half, first = run(trainer.init(0), 3)
-    np.testing.assert_array_equal(np.isnan(first["return"]), [False] * 3 + [True] * 3)
+    np.testing.assert_array_equal(np.isnan(first.metrics["return"]), [False] * 3 + [True] * 3)
     close_all()
     again, second = run(half, 3)
     assert checkpoint.digest(again) == checkpoint.digest(whole)
-    np.testing.assert_array_equal(np.concatenate([first["return"][:3], second["return"][:3]]), log["return"])
-    assert int(again.students.observations.number[0]) == np.nansum(log["learned"]) * trainer.steps_per_iteration
+    parts = [part.metrics["return"][:3] for part in (first, second)]
+    np.testing.assert_array_equal(np.concatenate(parts), log.metrics["return"])
+    assert int(again.students.agent.observations.number[0]) == np.nansum(log.learned) * trainer.steps_per_iteration
+
+
+SEEING = """
+import gymnasium, jax, numpy as np, tutelage
+from gymnasium import spaces
+
+class Env(gymnasium.Env):
+    observation_space = spaces.Dict({{"image": spaces.Box(0, 255, (4, 4, 3), np.uint8), "mode": spaces.Discrete(3)}})
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = int(10 * options["level"])
+        return self._observation(), {{}}
+
+    def step(self, action):
+        self.time += 1
+        return self._observation(), float(action), False, self.time >= 12, {{}}
+
+    def _observation(self):
+        return {observation}
+
+environment = tutelage.Gymnasium(make=Env, sample=jax.random.uniform)
+"""
+
+
+def test_a_student_sees_a_dictionary_of_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "seeing.py"
+    observation = '{"image": np.full((4, 4, 3), self.time, np.uint8), "mode": self.time % 3}'
+    path.write_text(SEEING.format(observation=observation))
+    changes = {**SMALL, "train.steps": "192", "train.episodes": "2"}
+    settings = tutelage.override(tutelage.preset(str(path), "dr"), changes)
+    run = tutelage.train(settings, tmp_path / "run")
+    assert run.finished
+    seen = run.state.students.agent.observations
+    assert jax.tree.map(np.shape, {name: moments.mean for name, moments in seen.items()}) == {
+        "image": (1, 4, 4, 3),
+        "mode": (1, 3),
+    }
+    assert (seen["image"].mean > 0).all()
+    np.testing.assert_allclose(seen["mode"].mean.sum(), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("observation", "words"),
+    [
+        ('{"image": np.zeros((4, 3), np.uint8), "mode": 0}', "gives 'image' in observations of the shape (4, 3), and"),
+        ('{"image": np.zeros((4, 4, 3), np.uint8)}', "an observation has no 'mode', and the observation space has"),
+        ('{"image": np.zeros((4, 4, 3), np.uint8), "mode": None}', "reset() in"),
+    ],
+    ids=["shape", "missing", "not of the space"],
+)
+def test_a_mistake_in_an_entry_of_an_observation_is_a_sentence(tmp_path: Path, observation: str, words: str) -> None:
+    path = tmp_path / "seeing.py"
+    path.write_text(SEEING.format(observation=observation))
+    with pytest.raises(tutelage.UserError, match=re.escape(words)):
+        tutelage.build(tutelage.preset(str(path), "dr"))
 
 
 BROKEN = """
@@ -203,9 +279,9 @@ def test_what_a_file_cannot_do_is_refused_in_a_sentence(tmp_path: Path, capsys) 
     path.write_text(BROKEN.format(**GOOD))
     where = ["--run", str(tmp_path / "run"), "--quiet"]
     for words, *arguments in [
-        ("cannot be edited: its file gives no edit function", str(path), "accel"),
-        ("has no design task", str(path), "paired"),
-        ("are not vectors", str(path), "alp-gmm"),
+        ("has no edit function, and replayed levels are changed by it", str(path), "accel"),
+        ("has no design task, and a teacher builds its levels", str(path), "paired"),
+        ("has no levels that are vectors, and Gaussians are fitted to them", str(path), "alp-gmm"),
         ("There is no file", str(tmp_path / "other.py"), "dr"),
         ("train.devices is 2, and this environment is played outside of JAX", str(path), "dr", "--devices", "2"),
         ("need an environment that is written in JAX", str(path), "dr", "--seeds", "2"),
@@ -230,8 +306,9 @@ def test_levels_that_are_vectors_suit_methods_that_fit_them(tmp_path: Path, meth
 
 def test_levels_of_any_structure_reach_the_environment(example: Path) -> None:
     domain = tutelage.build_domain(tutelage.preset(str(example), "dr"))
-    level = domain.space.sample(jax.random.key(0))
-    edited = domain.space.edit(jax.random.key(1), level, 5)
+    level = domain.levels.sample(jax.random.key(0))
+    assert domain.levels.edit is not None
+    edited = domain.levels.edit(jax.random.key(1), level, 5)
     assert jax.tree.structure(edited) == jax.tree.structure(level)
-    assert set(domain.space.metrics(level)) == {"gravity", "length"}
-    assert domain.suites == ("fresh",)
+    assert set(domain.levels.metrics(level)) == {"gravity", "length"}
+    assert list(domain.suites) == ["fresh"]

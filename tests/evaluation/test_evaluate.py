@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,19 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
-from PIL import Image
 
 import tutelage
 from tutelage.envs.base import Discrete, Suite, Task
 from tutelage.envs.maze.env import FORWARD, LEFT, RIGHT, STEPS, Maze
 from tutelage.envs.maze.level import MazeLevel, from_ascii
 from tutelage.errors import UserError
-from tutelage.evaluation import risk
 from tutelage.evaluation.evaluate import _player, episode_key, episode_level, evaluate
 from tutelage.evaluation.record import record
+from tutelage.rl.agent import Decision
 from tutelage.rl.distributions import Categorical
-from tutelage.rl.ppo import Decision
-from tutelage.types import TimeStep
+from tutelage.types import TimeStep, played
 
 # --- something to play and somebody who plays
 
@@ -43,13 +41,16 @@ class Counter:
     def action_space(self) -> Discrete:
         return Discrete(2)
 
+    def prepare(self, level: Any) -> Any:
+        return level
+
     def reset(self, key: Any, level: Any) -> tuple[Countdown, Any]:
         return Countdown(level, level % 2 == 1), jnp.zeros(1)
 
-    def step(self, key: Any, state: Countdown, action: Any) -> tuple[Countdown, TimeStep]:
+    def step(self, key: Any, state: Countdown, action: Any, level: Any) -> tuple[Countdown, TimeStep]:
         state = state._replace(left=state.left - 1)
         over = state.left <= 0
-        return state, TimeStep(jnp.zeros(1), jnp.float32(1), over & ~state.cut, over & state.cut, jnp.zeros(1))
+        return state, played(jnp.zeros(1), jnp.float32(1), over & ~state.cut, over & state.cut)
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,10 @@ def maze_task(name: str, text: str, max_steps: int = 40) -> Task:
 @pytest.fixture(scope="module")
 def untrained() -> tuple[Any, Any]:
     settings = tutelage.override(
-        tutelage.preset("maze", "dr", "small"), {"env.view": "3", "network.width": "8", "network.filters": "2"}
+        tutelage.preset("maze", "dr", "small"), {"env.view": "3", "network.width": "8", "encoder.filters": "2"}
     )
     trainer = tutelage.build(settings)
-    return trainer.student, jax.tree.map(lambda x: x[0], jax.jit(trainer.init)(0).students)
+    return trainer.learner.agent, jax.tree.map(lambda x: x[0], trainer.init(0).students.agent)
 
 
 # --- every episode counts
@@ -186,30 +187,6 @@ def test_success_is_a_return_above_the_threshold() -> None:
     assert result.standard_error == pytest.approx(expected)
     assert result.return_error == pytest.approx(result.returns.std(ddof=1) / 50**0.5)
     assert result.min_return == result.lengths.min()
-
-
-@pytest.mark.parametrize("batch", [1, 10, 4096])
-def test_attempts_at_new_levels_and_their_bad_end(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(risk, "BATCH", batch)
-    task = Task("counter", Counter(), UpTo(20), 20)
-    played = risk.attempt(Scripted(), ZERO, Suite("suite", (task,)), levels=25, attempts=3, seed=3, success=4.0)
-    drawn = np.array([int(episode_level(task, episode_key(3, task, i))) for i in range(25)])
-    np.testing.assert_array_equal(played.returns, np.repeat(drawn[:, None], 3, axis=1))
-    assert played.mean() == (pytest.approx((drawn > 4).mean()), pytest.approx(drawn.mean()))
-    assert played.cvar(0.2).returns == pytest.approx(np.sort(drawn)[:5].mean())
-    assert played.worst_attempt().returns == pytest.approx(drawn.mean())
-
-
-def test_attempts_at_a_level_have_dice_of_their_own(untrained: tuple[Any, Any]) -> None:
-    suite = Suite("suite", (maze_task("maze", ROOM, 100),))
-    played = risk.attempt(*untrained, suite, levels=1, attempts=48)
-    assert len(np.unique(played.returns)) > 6
-    lowest = played.returns.min(axis=1).mean()
-    assert played.worst_attempt().returns == pytest.approx(lowest)
-    assert lowest < played.mean().returns
-    assert played.worst_attempt().solved == pytest.approx(played.solved.all(axis=1).mean())
-    with pytest.raises(UserError, match="maze is one level; give what draws new ones, such as fresh."):
-        risk.attempt(*untrained, suite, levels=8, attempts=6)
 
 
 def test_a_suite_is_the_mean_of_its_tasks_in_their_order() -> None:
@@ -280,12 +257,12 @@ def shapes(jaxpr: Any) -> Iterator[tuple[int, ...]]:
 
 
 def test_memory_does_not_grow_with_the_length_of_an_episode(untrained: tuple[Any, Any]) -> None:
-    student, state = untrained
+    agent, state = untrained
     longest = 9973  # a prime that is the size of nothing else
     task = maze_task("maze", ROOM, longest)
     keys = jax.vmap(lambda i: episode_key(0, task, i))(jnp.arange(3))
     levels = jax.vmap(task.sample)(keys)
-    program = jax.make_jaxpr(_player(student, task.env, False))(state, keys, levels, jnp.int32(longest))
+    program = jax.make_jaxpr(_player(agent, task.env, False))(state, keys, levels, jnp.int32(longest))
     found = list(shapes(program.jaxpr))
     assert len(found) > 50
     assert max(int(np.prod(shape)) for shape in found) < longest
@@ -314,13 +291,13 @@ def test_a_recorded_episode_has_every_state(tmp_path: Path) -> None:
     assert episode.rewards[:-1].tolist() == [0.0] * (len(script) - 1)
 
 
-def test_a_recorded_episode_can_be_drawn(untrained: tuple[Any, Any], tmp_path: Path) -> None:
+def test_a_recorded_episode_can_be_drawn() -> None:
     domain = tutelage.build_domain(tutelage.preset("maze", "dr", "small"))
-    draw: Callable[..., None] | None = domain.animate
-    assert draw is not None
-    for task in (*domain.suite("fresh").tasks, *domain.suite("PerfectMaze-S").tasks):
+    assert domain.viewer is not None
+    assert domain.viewer.frames is not None
+    for task in (*domain.suites["fresh"].tasks, *domain.suites["PerfectMaze-S"].tasks):
         # A student that looks straight ahead needs no eyes of the right size.
         episode = record(Scripted(), jnp.array([FORWARD, RIGHT, FORWARD, LEFT]), task)
-        draw(episode.level, episode.states, tmp_path / "episode.gif")
-        with Image.open(tmp_path / "episode.gif") as picture:
-            assert 1 < getattr(picture, "n_frames", 1) <= episode.length + 1
+        frames = list(domain.viewer.frames(episode.level, episode.states))
+        assert len(frames) == episode.length + 1
+        assert len({frame.shape for frame in frames}) == 1

@@ -105,6 +105,7 @@ def test_cvar_by_hand():
     assert s.cvar(values, 0.3) == pytest.approx((1.0 + 0.5 * 2.0) / 1.5)
     assert s.cvar(values, 1.0) == 3.0
     assert s.cvar(values, 0.01) == 1.0
+    assert s.cvar([1.0, 2.0, 3.0, 4.0], 0.5, by=[0.4, 0.1, 0.3, 0.2]) == 3.0  # the second and the fourth
 
 
 def test_a_replicate_has_every_task_as_often_as_the_data():

@@ -45,6 +45,49 @@ class Counting(gymnasium.Env):
         return np.array([self.count, self.time, self.start], np.float32)
 
 
+class Seeing(gymnasium.Env):
+    """Sees all sorts of arrays in dictionaries and tuples, decided by dice."""
+
+    observation_space = spaces.Dict(
+        {
+            "image": spaces.Box(0, 255, (8, 8, 3), np.uint8),
+            "body": spaces.Dict({"pose": spaces.Box(-9, 9, (4,), np.float64), "speed": spaces.Box(-9, 9, ())}),
+            "mode": spaces.Discrete(3),
+            "pair": spaces.Tuple([spaces.MultiBinary(2), spaces.Box(-9, 9, (2,), np.int32)]),
+        }
+    )
+    action_space = spaces.Discrete(3)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.limit, self.trouble = int(options["level"]["limit"]), int(options["level"]["trouble"])
+        self.time, self.mode = 0, 0
+        return self._observation(), {}
+
+    def step(self, action):
+        self.time, self.mode = self.time + 1, action
+        terminated, truncated = bool(self.np_random.random() < 0.2), self.time >= self.limit
+        return self._observation(), float(self.np_random.random()), terminated, truncated, {}
+
+    def _observation(self):
+        dice, late = self.np_random, self.time == 2
+        seen = {
+            "image": dice.integers(0, 256, (8, 8, 3), np.uint8),
+            "body": {"pose": dice.normal(size=4), "speed": float(dice.normal())},
+            "mode": self.mode,
+            "pair": (dice.integers(0, 2, 2, np.int8), dice.integers(-9, 9, 2, np.int32)),
+        }
+        if late and self.trouble == 1:
+            seen["image"] = seen["image"][:7]
+        if late and self.trouble == 2:
+            seen["body"]["pose"][1] = np.nan
+        if late and self.trouble == 3:
+            seen["pair"] = (seen["pair"][0], np.float32([0.5, 1.5]))
+        if late and self.trouble == 4:
+            del seen["body"]["speed"]
+        return seen
+
+
 class Reaching(gymnasium.Env):
     """Continuous actions with bounds of their own, and an observation that is a dictionary."""
 

@@ -18,33 +18,39 @@ from tutelage.evaluation.evaluate import evaluate
 from tutelage.evaluation.record import record
 from tutelage.hosts import play
 from tutelage.hosts.environment import HostEnvironment
+from tutelage.hosts.fields import Field, nested
 from tutelage.hosts.fleet import _open, close_all, get_fleet
 from tutelage.hosts.play import HostCollector, by_name
-from tutelage.hosts.simulator import Maker, load_file, nested
+from tutelage.hosts.simulator import Maker
 from tutelage.hosts.spaces import observed, played
+from tutelage.plugins import load_file
+from tutelage.rl.agent import Agent
 from tutelage.rl.distributions import distribution
-from tutelage.rl.networks import CORES, ActorCritic, Flat
-from tutelage.rl.ppo import Student
-from tutelage.settings import PPOSettings
+from tutelage.rl.encoders import Vector
+from tutelage.rl.moments import Moments
+from tutelage.rl.networks import CORES, ActorCritic
 
 FILE = str(Path(__file__).with_name("simulators.py"))
 Counting, Reaching = load_file(FILE).Counting, load_file(FILE).Reaching
-COUNTING = HostEnvironment(Maker(FILE, "Counting"), (3,), "float32", Discrete(3), workers=2, patience=3.0)
-REACHING = HostEnvironment(Maker(FILE, "Reaching"), (5,), "float32", Continuous(2), workers=1)
+VECTOR = (Field("", (3,), "float32"),)
+COUNTING = HostEnvironment(Maker(FILE, "Counting"), VECTOR, Discrete(3), workers=2, patience=3.0)
+REACHED = (Field("at", (2,), "float32"), Field("mode", (3,), "float32"))
+REACHING = HostEnvironment(Maker(FILE, "Reaching"), REACHED, Continuous(2), workers=1)
 
 
-def student(env: HostEnvironment, core: str = "gru") -> Student:
+def student(env: HostEnvironment, core: str = "gru") -> Agent:
     actions = distribution(env.action_space)
-    network = ActorCritic(Flat(), CORES[core](4), actions.outputs, 4, constants=actions.constants)
-    return Student(network, actions, PPOSettings(normalise_returns=True, normalise_observations=True))
+    network = ActorCritic(Vector(), CORES[core](4), actions.outputs, 4, constants=actions.constants)
+    return Agent(network, actions, normalise_returns=True, normalise_observations=True)
 
 
-def students(one: Student, env: HostEnvironment, count: int) -> Any:
-    obs = jax.ShapeDtypeStruct(env.shape, env.dtype)
-    state = jax.vmap(lambda key: one.init(key, obs))(jax.random.split(jax.random.key(1), count))
+def students(one: Agent, env: HostEnvironment, count: int) -> Any:
+    state = jax.vmap(lambda key: one.init(key, env.observation_spec))(jax.random.split(jax.random.key(1), count))
     # Statistics that are not those of a beginner.
-    moments = state.observations._replace(
-        number=jnp.full(count, 10.0), mean=state.observations.mean + 1, squares=state.observations.squares + 40
+    moments = jax.tree.map(
+        lambda m: m._replace(number=m.number + 10, mean=m.mean + 1, squares=m.squares + 40),
+        state.observations,
+        is_leaf=lambda x: isinstance(x, Moments),
     )
     return state._replace(observations=moments)
 
@@ -94,6 +100,7 @@ def test_a_rollout_is_what_one_plain_environment_gives(batch, monkeypatch):
                 obs, reward, terminated, truncated, _ = env.step(int(action))
                 assert rollout.reward[s, t, b] == np.float32(reward)
                 assert (rollout.terminated[s, t, b], rollout.truncated[s, t, b]) == (terminated, truncated)
+                assert rollout.done[s, t, b] == (terminated or truncated)
                 if not terminated:  # what comes after an end by the rules is read by nobody
                     following = one.value(mine, memory, obs[None], np.zeros(1, bool))
                     np.testing.assert_allclose(rollout.next_value[s, t, b], following[0], atol=1e-5)
@@ -118,15 +125,15 @@ def test_the_same_key_gives_the_same_rollout_after_any_history():
     assert not np.array_equal(before.action, other.action)
 
 
-def test_continuous_actions_reach_the_bounds_and_dictionaries_become_vectors():
+def test_continuous_actions_reach_the_bounds():
     one = student(REACHING, "none")
     rollout = HostCollector(REACHING, one, 7)(
         jax.random.key(0), students(one, REACHING, 1), np.full((1, 4), 2, np.int32)
     )
-    np.testing.assert_array_equal(rollout.obs[0, 0], np.tile([0, 0, 0, 0, 1], (4, 1)))
+    np.testing.assert_array_equal(rollout.obs["mode"][0, 0], np.tile([0, 0, 1], (4, 1)))
     scaled = np.clip([5, 0] + np.array([5, 4]) * rollout.action, [0, -4], [10, 4])
     np.testing.assert_allclose(rollout.reward, scaled[..., 0], rtol=1e-5)
-    np.testing.assert_allclose(rollout.obs[0, 1, :, :2], scaled[0, 0] / 10, rtol=1e-5)
+    np.testing.assert_allclose(rollout.obs["at"][0, 1], scaled[0, 0] / 10, rtol=1e-5)
 
 
 def test_every_episode_of_an_evaluation_counts_whatever_the_fleet_has():
@@ -206,4 +213,4 @@ def test_spaces_that_cannot_be_modelled_are_refused_in_a_sentence():
     assert played(spaces.Discrete(4, start=-1)).actions(np.int32([0, 3])) == [-1, 2]
     unbounded = played(spaces.Box(-np.inf, np.inf, (2, 2)))
     np.testing.assert_array_equal(unbounded.actions(np.arange(4.0)[None]), [[[0, 1], [2, 3]]])
-    assert observed(Reaching.observation_space).shape == (5,)
+    assert tuple(one.field for one in observed(Reaching.observation_space)) == REACHED

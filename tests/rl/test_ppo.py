@@ -11,53 +11,34 @@ import pytest
 
 from tutelage import build, compiled, preset
 from tutelage.rl.advantages import gae
-from tutelage.rl.distributions import Categorical
+from tutelage.rl.learner import Learner, StudentState
 from tutelage.rl.moments import Moments
-from tutelage.rl.networks import CORES, ActorCritic
-from tutelage.rl.ppo import Student
-from tutelage.settings import DRSettings, NetworkSettings, PPOSettings
+from tutelage.rl.ppo import PPO, ppo_learner
+from tutelage.settings import NetworkSettings, PPOSettings
 from tutelage.types import Rollout
 
-STEPS, BATCH, ACTIONS = 5, 4, 3
+from .made_rollouts import BATCH, STEPS, experience
+
 ONE_STEP = PPOSettings(epochs=1, learning_rate=0.01, max_grad_norm=1e9, discount=0.9, gae_lambda=0.8)
 KEY, START = jax.random.key(0), jnp.float32(0)
 
 
-def experience(seed: int = 0, steps: int = STEPS, batch: int = BATCH) -> Rollout:
-    """A rollout of noise: its probabilities are not those of the student, so that some ratios are clipped."""
-    rng = np.random.default_rng(seed)
-    values, next_values, reward = rng.normal(size=(3, steps, batch)).astype(np.float32)
-    done = rng.random((steps, batch)) < 0.2
-    return Rollout(
-        obs=rng.normal(size=(steps, batch, 4)).astype(np.float32),
-        action=rng.integers(0, ACTIONS, (steps, batch)).astype(np.int32),
-        log_prob=np.log(rng.uniform(0.15, 0.6, (steps, batch))).astype(np.float32),
-        policy=np.zeros((steps, batch, ACTIONS), np.float32),
-        value=values,
-        next_value=next_values,
-        reward=reward,
-        terminated=done & (rng.random((steps, batch)) < 0.5),
-        truncated=done,
-        first=np.concatenate([np.ones((1, batch), bool), done[:-1]]),
-    )
-
-
 @pytest.fixture(scope="module")
-def school(toy, random_state):
-    """From settings to a student, its first state, and its compiled update."""
+def school(toy_agent, random_state):
+    """From settings to a learner, its first state, and its compiled update."""
 
     def build_one(ppo: PPOSettings, core: str = "none"):
-        network = ActorCritic(toy.encoder(NetworkSettings(filters=6)), CORES[core](5), ACTIONS, 4)
-        student = Student(network, Categorical(ACTIONS), ppo)
-        return student, random_state(student, np.zeros(4, np.float32)), jax.jit(student.update)
+        agent = toy_agent(core, width=5, eyes=6, normalise_returns=ppo.normalise_returns)
+        learner = ppo_learner(agent, ppo)
+        return learner, random_state(learner, np.zeros(4, np.float32)), jax.jit(learner.update)
 
     return build_one
 
 
-def plain_loss(params, student: Student, rollout: Rollout):
+def plain_loss(params, learner: Learner, rollout: Rollout):
     """The loss of the thesis's section 2.2.2, written as a table of numbers."""
-    ppo = student.ppo
-    _, logits, value = student.network.apply(params, student.initial_carry(BATCH), rollout.obs, rollout.first)
+    ppo, agent = learner.ppo, learner.agent
+    _, logits, value = agent.network.apply(params, agent.initial_carry(BATCH), rollout.obs, rollout.first)
     flags = (rollout.terminated, rollout.truncated)
     advantage = gae(rollout.reward, rollout.value, rollout.next_value, *flags, ppo.discount, ppo.gae_lambda)
     target = rollout.value + advantage
@@ -79,6 +60,12 @@ def plain_loss(params, student: Student, rollout: Rollout):
     return policy_loss + ppo.value_coef * value_loss - ppo.entropy_coef * entropy, parts
 
 
+def adam(state: StudentState):
+    """What the optimiser remembers."""
+    (found,) = [s for s in jax.tree.leaves(state.optimiser, is_leaf=lambda x: hasattr(x, "mu")) if hasattr(s, "mu")]
+    return found
+
+
 @pytest.mark.parametrize(
     "changes",
     [{}, {"value_clip": False}, {"huber": 0.5}, {"entropy_coef": 0.3, "value_coef": 2.0}],
@@ -86,10 +73,11 @@ def plain_loss(params, student: Student, rollout: Rollout):
 )
 def test_one_update_descends_the_plain_loss(school, changes):
     """The figures are the rewrite's, and so is the direction: Adam's first step is the gradient over its size."""
-    student, state, update = school(replace(ONE_STEP, **changes), "none" if changes else "gru")
+    learner, state, update = school(replace(ONE_STEP, **changes), "none" if changes else "gru")
     rollout = experience()
     after, metrics = update(KEY, state, rollout, START)
-    gradient, parts = jax.jit(lambda params: jax.grad(plain_loss, has_aux=True)(params, student, rollout))(state.params)
+    params = state.agent.params
+    gradient, parts = jax.jit(lambda params: jax.grad(plain_loss, has_aux=True)(params, learner, rollout))(params)
     for name, value in parts.items():
         np.testing.assert_allclose(metrics[name], value, rtol=1e-4)
     assert 0 < metrics["clipped"] < 1, "the rollout must have ratios on both sides of the clip"
@@ -97,9 +85,9 @@ def test_one_update_descends_the_plain_loss(school, changes):
     def expected(p, g):
         return p - ONE_STEP.learning_rate * g / (np.abs(g) + ONE_STEP.adam_epsilon)
 
-    want = jax.tree.map(expected, state.params, gradient)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-4), after.params, want)
-    assert after.updates == 1
+    want = jax.tree.map(expected, params, gradient)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-4), after.agent.params, want)
+    assert adam(after).count == 1
 
 
 def test_the_gradient_is_clipped_to_its_norm(school):
@@ -107,31 +95,30 @@ def test_the_gradient_is_clipped_to_its_norm(school):
     _, state, update = school(replace(ONE_STEP, max_grad_norm=0.01))
     after, metrics = update(KEY, state, experience(), START)
     assert metrics["grad_norm"] > 0.01
-    (first,) = [s for s in jax.tree.leaves(after.optimiser, is_leaf=lambda x: hasattr(x, "mu")) if hasattr(s, "mu")]
-    norm = np.sqrt(sum(float((m**2).sum()) for m in jax.tree.leaves(first.mu)))
+    norm = np.sqrt(sum(float((m**2).sum()) for m in jax.tree.leaves(adam(after).mu)))
     assert norm == pytest.approx(0.1 * 0.01, rel=1e-3)
 
 
-def spy_on_batches(monkeypatch, student: Student) -> list:
+def spy_on_batches(monkeypatch) -> list:
     """Record what every minibatch holds."""
     seen: list = []
-    original = Student._loss
+    original = PPO.loss
 
-    def loss(self, params, batch):
+    def loss(self, state, batch, output, forward):
         jax.debug.callback(lambda *x: seen.append(tuple(np.asarray(a) for a in x)), batch.log_prob, batch.advantage)
-        return original(self, params, batch)
+        return original(self, state, batch, output, forward)
 
-    monkeypatch.setattr(Student, "_loss", loss)
+    monkeypatch.setattr(PPO, "loss", loss)
     return seen
 
 
 @pytest.mark.parametrize(("core", "columns"), [("gru", BATCH), ("none", STEPS * BATCH)])
 def test_minibatches_share_one_normalisation_and_cover_every_trajectory(school, monkeypatch, core, columns):
     """Recurrent students learn from whole trajectories, others from single transitions; each once an epoch."""
-    student, state, _ = school(replace(ONE_STEP, epochs=2, minibatches=2), core)
-    seen = spy_on_batches(monkeypatch, student)
+    learner, state, _ = school(replace(ONE_STEP, epochs=2, minibatches=2), core)
+    seen = spy_on_batches(monkeypatch)
     rollout = experience()
-    jax.block_until_ready(jax.jit(student.update)(KEY, state, rollout, START))
+    jax.block_until_ready(jax.jit(learner.update)(KEY, state, rollout, START))
     jax.effects_barrier()
     assert len(seen) == 4
     whole = rollout.log_prob.reshape(-1, columns)
@@ -154,7 +141,7 @@ def test_the_learning_rate_ends_with_the_run(school):
 
     def moved(function, progress):
         after, _ = function(KEY, state, rollout, jnp.float32(progress))
-        return jax.tree.leaves(jax.tree.map(lambda a, b: np.asarray(a) - b, after.params, state.params))
+        return jax.tree.leaves(jax.tree.map(lambda a, b: np.asarray(a) - b, after.agent.params, state.agent.params))
 
     full, half, end, never = moved(update, 0), moved(update, 0.5), moved(update, 1), moved(constant, 1)
     for a, b, c, d in zip(full, half, end, never, strict=True):
@@ -183,26 +170,28 @@ def test_the_running_deviation_is_that_of_all_returns(school):
     for rollout in rollouts:
         state, _ = update(KEY, state, rollout, START)
     everything = np.concatenate([returns_so_far(rollout, 0.9) for rollout in rollouts])
-    assert state.returns.number == everything.size
-    np.testing.assert_allclose(state.returns.mean, everything.mean(), rtol=1e-5)
-    np.testing.assert_allclose(state.returns.deviation, everything.std(), rtol=1e-5)
+    returns = state.agent.returns
+    assert returns.number == everything.size
+    np.testing.assert_allclose(returns.mean, everything.mean(), rtol=1e-5)
+    np.testing.assert_allclose(returns.deviation, everything.std(), rtol=1e-5)
 
 
 def test_values_speak_the_environments_units(school):
-    """The network's output is in units of the deviation, and nobody but the student knows."""
-    student, state, update = school(replace(ONE_STEP, normalise_returns=True, value_clip=False))
-    state = state._replace(returns=Moments(np.float32(100), np.float32(0), np.float32(400)))  # deviation 2
-    memory, obs, first = student.initial_carry(BATCH), experience().obs[0], np.ones(BATCH, bool)
-    _, _, raw = student.network.apply(state.params, memory, obs[None], first[None])
-    np.testing.assert_allclose(student.value(state, memory, obs, first), 2 * raw[0], rtol=1e-5)
-    _, decision = student.act(state, student.noise(KEY, BATCH), memory, obs, first)
+    """The network's output is in units of the deviation, and nobody but the agent knows."""
+    learner, state, update = school(replace(ONE_STEP, normalise_returns=True, value_clip=False))
+    returns = Moments(np.float32(100), np.float32(0), np.float32(400))  # deviation 2
+    state, agent = state._replace(agent=state.agent._replace(returns=returns)), learner.agent
+    memory, obs, first = agent.initial_carry(BATCH), experience().obs[0], np.ones(BATCH, bool)
+    _, _, raw = agent.network.apply(state.agent.params, memory, obs[None], first[None])
+    np.testing.assert_allclose(agent.value(state.agent, memory, obs, first), 2 * raw[0], rtol=1e-5)
+    _, decision = agent.act(state.agent, agent.noise(KEY, BATCH), memory, obs, first)
     np.testing.assert_allclose(decision.value, 2 * raw[0], rtol=1e-5)
 
     # The loss compares the network's output with targets in the same unit.
     rollout = experience()
     after, metrics = update(KEY, state, rollout, START)
-    unit = float(after.returns.deviation)
-    _, _, value = student.network.apply(state.params, memory, rollout.obs, rollout.first)
+    unit = float(after.agent.returns.deviation)
+    _, _, value = agent.network.apply(state.agent.params, memory, rollout.obs, rollout.first)
     flags = (rollout.terminated, rollout.truncated)
     advantage = gae(rollout.reward, rollout.value, rollout.next_value, *flags, 0.9, 0.8)
     expected = jnp.square(value - (rollout.value + advantage) / unit).mean()
@@ -213,13 +202,14 @@ def test_a_student_learns_small_mazes():
     settings = preset("maze", "dr", "small")
     settings = replace(
         settings,
-        curriculum=DRSettings(),
         env=replace(settings.env, size=3, max_steps=20, blocks=2),
-        network=NetworkSettings(width=16, filters=8, core="none"),
+        encoder=replace(settings.encoder, filters=8),
+        network=NetworkSettings(width=16, core="none"),
         ppo=replace(settings.ppo, learning_rate=5e-3, anneal=False, entropy_coef=0.01),
         train=replace(settings.train, levels=32, rollout=20, steps=32 * 20 * 60),
     )
     trainer = build(settings)
-    _, metrics = compiled(trainer, 60)(jax.jit(trainer.init)(0), 60)
-    early, late = metrics["solved"][:5].mean(), metrics["solved"][-5:].mean()
+    _, report = compiled(trainer, 60)(trainer.init(0), 60)
+    solved = report.metrics["solved"]
+    early, late = solved[:5].mean(), solved[-5:].mean()
     assert late > 0.8 > early

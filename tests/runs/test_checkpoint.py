@@ -319,8 +319,10 @@ def test_an_empty_archive_is_damage(saved: Path) -> None:
 
 
 def test_another_format_is_not_damage(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
-    with pytest.raises(UserError, match="has format 1, but this version of tutelage reads format 2") as caught:
+    mine = checkpoint.FORMAT
+    monkeypatch.setattr(checkpoint, "FORMAT", mine + 1)
+    said = f"has format {mine}, but this version of tutelage reads format {mine + 1}"
+    with pytest.raises(UserError, match=said) as caught:
         load(saved, make_tree())
     assert not isinstance(caught.value, DamagedCheckpoint)
 

@@ -35,7 +35,7 @@ TINY = {
     "env.max_steps": "12",
     "network.core": "none",
     "network.width": "4",
-    "network.filters": "2",
+    "encoder.filters": "2",
     "ppo.epochs": "1",
     "replay.capacity": "8",
     "replay.rate": "0.7",
@@ -101,8 +101,8 @@ def compile_once() -> Iterator[None]:
     """Runs that differ in their seed only share one program in this process, which they do across processes anyway."""
     build = functools.cache(session.build)
 
-    def build_for_any_seed(settings: tutelage.Settings) -> tutelage.Trainer:
-        return build(replace(settings, train=replace(settings.train, seed=0, coins=OWN)))
+    def build_for_any_seed(settings: tutelage.Settings, domain: Any = None) -> tutelage.Trainer:
+        return build(replace(settings, train=replace(settings.train, seed=0, shared_seed=OWN)))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "build", build_for_any_seed)
@@ -137,7 +137,7 @@ def test_every_seed_has_a_directory_like_any_other(whole: list[Run]) -> None:
     for seed, run in enumerate(whole, start=4):
         again = tutelage.load(path / f"seed-{seed}")
         assert again.digest == run.digest
-        assert (again.settings.train.seed, again.settings.train.coins) == (seed, 4)
+        assert (again.settings.train.seed, again.settings.train.shared_seed) == (seed, 4)
         assert [record["iteration"] for record in again.directory.read(METRICS)] == [2, 4, 6]
         assert [record["iteration"] for record in again.directory.read(EVALUATIONS)] == [0, 4, 6]
         assert [file.stem for file in again.directory.checkpoints()] == ["000000004", "000000006"]
@@ -203,7 +203,7 @@ def test_one_seed_does_not_go_on_without_the_others_but_its_copy_does(whole: lis
     assert alone.finished
     for mine, theirs in zip(without_time(alone), without_time(whole[1]), strict=True):
         assert mine.get("replayed/share") == theirs.get("replayed/share")
-    moved = [jax.tree.leaves(run.state.students.params) for run in (alone, whole[1])]
+    moved = [jax.tree.leaves(run.state.students.agent.params) for run in (alone, whole[1])]
     for a, b in zip(*moved, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
 

@@ -6,20 +6,29 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tutelage.envs.maze.settings import MazeSettings
+from tutelage.envs.maze.settings import MazeEncoderSettings, MazeSettings
 from tutelage.errors import UserError
 from tutelage.runs.directory import EVALUATIONS, METRICS, RunDirectory
-from tutelage.settings import DRSettings, NetworkSettings, PPOSettings, Settings, TrainSettings
+from tutelage.settings import NetworkSettings, NoSettings, PPOSettings, Settings, TrainSettings
 
 SETTINGS = Settings(
-    "maze", "dr", MazeSettings(), NetworkSettings(), PPOSettings(epochs=3), DRSettings(), TrainSettings()
+    "maze",
+    "dr",
+    MazeSettings(),
+    MazeEncoderSettings(),
+    NetworkSettings(),
+    PPOSettings(epochs=3),
+    NoSettings(),
+    TrainSettings(),
 )
 TREE = {"a": jnp.arange(3), "b": jnp.zeros(2)}
 
@@ -113,6 +122,17 @@ def test_the_lock_is_free_again_after_an_error(run: RunDirectory) -> None:
         raise ZeroDivisionError
     with run.lock(), pytest.raises(UserError, match="another process"), run.lock():
         pass
+
+
+def test_records_from_outside_wait_for_a_moment_and_are_not_kept_beside_training(run: RunDirectory) -> None:
+    with run.lock():
+        assert not run.append_unless_trained(EVALUATIONS, [{"iteration": 1}])
+    assert run.read(EVALUATIONS) == []
+    with ExitStack() as held:
+        held.enter_context(run.lock())
+        Timer(0.2, held.pop_all().close).start()  # as somebody does who adds a record
+        assert run.append_unless_trained(EVALUATIONS, [{"iteration": 2}])
+    assert run.read(EVALUATIONS) == [{"iteration": 2}]
 
 
 def test_a_lock_that_cannot_be_made_is_a_sentence(run: RunDirectory) -> None:

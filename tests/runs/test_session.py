@@ -31,7 +31,7 @@ TINY = {
     "env.blocks": "6",
     "env.max_steps": "12",
     "network.width": "8",
-    "network.filters": "2",
+    "encoder.filters": "2",
     "ppo.epochs": "2",
     "replay.capacity": "16",
     "train.levels": "8",
@@ -96,8 +96,8 @@ def compile_once() -> Iterator[None]:
     """Runs that differ in their seed only share one program in this process, which they do across processes anyway."""
     build = functools.cache(session.build)
 
-    def build_for_any_seed(settings: tutelage.Settings) -> tutelage.Trainer:
-        return build(replace(settings, train=replace(settings.train, seed=0, coins=OWN)))
+    def build_for_any_seed(settings: tutelage.Settings, domain: Any = None) -> tutelage.Trainer:
+        return build(replace(settings, train=replace(settings.train, seed=0, shared_seed=OWN)))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "build", build_for_any_seed)
@@ -226,8 +226,8 @@ def test_a_resumed_run_has_the_schedule_of_the_run_that_was_asked_for(whole: Run
     step, state = jax.jit(trainer.step), jax.jit(trainer.init)(0)
 
     def change(iteration: int) -> float:
-        after = step(state._replace(iteration=jax.numpy.int32(iteration)))[0].students.params
-        moved = jax.tree.map(lambda a, b: float(abs(a - b).max()), state.students.params, after)
+        after = step(state._replace(iteration=jax.numpy.int32(iteration)))[0].students.agent.params
+        moved = jax.tree.map(lambda a, b: float(abs(a - b).max()), state.students.agent.params, after)
         return max(jax.tree.leaves(moved))
 
     first, last, beyond = change(0), change(ITERATIONS - 1), change(ITERATIONS)
@@ -282,7 +282,7 @@ def test_the_config_of_a_run_is_enough_to_repeat_it(whole: Run, tmp_path: Path) 
 def test_runs_with_teachers_resume_exactly(method: str, tmp_path: Path) -> None:
     # Only one of the four has a student with a memory: it takes long to compile, and the other tests here have it.
     memory = {"network.core": "lstm" if method == "repaired" else "none"}
-    smaller = {"teacher.filters": "2", "teacher.head": "4", "env.size": "3", "env.blocks": "2"} | memory
+    smaller = {"teacher.encoder.filters": "2", "teacher.head": "4", "env.size": "3", "env.blocks": "2"} | memory
     changes = {name: value for name, value in (TINY | smaller).items() if not name.startswith("replay.")}
     if method == "repaired":
         changes |= {"replay.capacity": "16", "replay.rate": "0.5"}

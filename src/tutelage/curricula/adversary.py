@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
-from ..scores import episodes
+from ..rl.learner import StudentState
 from ..types import Level, Proposal, Rollout
-from .base import Info, newly_generated
-from .designer import Designer, DesignerState
+from .base import Info, for_all_students, newly_generated, returns_only
+from .designer import Designer
 from .objectives import Objective
 
 
@@ -24,26 +22,21 @@ class Adversary:
     levels: int
     students: int
 
-    def init(self, key: PRNGKeyArray) -> DesignerState:
+    def init(self, key: PRNGKeyArray) -> StudentState:
         return self.designer.init(key, (), self.levels)
 
-    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: DesignerState) -> tuple[DesignerState, Proposal]:
-        state, levels = self.designer.design(key, state, (), self.levels)
-        return state, newly_generated(self._shared(levels))
+    def propose(
+        self, key: PRNGKeyArray, branch_key: PRNGKeyArray, state: StudentState
+    ) -> tuple[StudentState, Proposal]:
+        levels, design = self.designer.design(key, state, (), self.levels)
+        return state, newly_generated(for_all_students(levels, self.students), notes=design)
 
-    def generate(self, key: PRNGKeyArray, state: DesignerState) -> Level:
-        return self._shared(self.designer.design(key, state, (), self.levels)[1])
-
-    def _shared(self, levels: Level) -> Level:
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.students, *x.shape)), levels)
+    def generate(self, key: PRNGKeyArray, state: StudentState) -> Level:
+        return for_all_students(self.designer.design(key, state, (), self.levels)[0], self.students)
 
     def observe(
-        self, key: PRNGKeyArray, state: DesignerState, proposal: Proposal, rollout: Rollout
-    ) -> tuple[DesignerState, Info]:
+        self, key: PRNGKeyArray, state: StudentState, proposal: Proposal, rollout: Rollout, students: StudentState
+    ) -> tuple[StudentState, Info]:
         payment = self.objective(proposal.levels, rollout)
-        state, metrics = self.designer.reward(key, state, payment)
-        returns = episodes(rollout).returns
-        return state, Info(jnp.zeros_like(returns), returns, metrics)
-
-    def coverage(self, state: DesignerState) -> Float[Array, ""]:
-        return jnp.zeros(())
+        state, metrics = self.designer.reward(key, state, proposal.notes, payment)
+        return state, returns_only(rollout)._replace(metrics=metrics)

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from ..envs.base import Parameters
+from ..envs.base import Vectors
 from ..errors import require
+from ..rl.learner import StudentState
 from ..scores import episodes
 from ..seeds import all_seeds
 from ..types import Level, Metrics, Proposal, Rollout
@@ -34,15 +35,13 @@ class AlpGmmState(NamedTuple):
     """Levels played since the run began."""
     mixture: Mixture
     """Over a level's point and, last, its absolute progress."""
-    playing: Float[Array, "B D"]
-    """The points of the levels that are being played."""
 
 
 @dataclass(frozen=True)
 class AlpGmm:
     """Fits Gaussians to the levels played and the change of their returns, and draws from those where it is large."""
 
-    parameters: Parameters
+    vectors: Vectors
     levels: int
     fit_every: int = 250
     """Levels between two fits; as many are fitted, and as many are random before the first fit."""
@@ -60,42 +59,41 @@ class AlpGmm:
         )
 
     def init(self, key: PRNGKeyArray) -> AlpGmmState:
-        size = len(self.parameters.box.low)
+        size = len(self.vectors.box.low)
         none = jnp.zeros(self.history)
         return AlpGmmState(
             history=History(jnp.zeros((self.history, size)), none, none),
             seen=jnp.int32(0),
             mixture=unused(self.most, size + 1),
-            playing=jnp.zeros((self.levels, size)),
         )
 
-    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: AlpGmmState) -> tuple[AlpGmmState, Proposal]:
+    def propose(self, key: PRNGKeyArray, branch_key: PRNGKeyArray, state: AlpGmmState) -> tuple[AlpGmmState, Proposal]:
         points, levels = self._new(key, state)
-        return state._replace(playing=points), newly_generated(levels)
+        return state, newly_generated(levels, notes=points)
 
     def generate(self, key: PRNGKeyArray, state: AlpGmmState) -> Level:
         return self._new(key, state)[1]
 
     def _new(self, key: PRNGKeyArray, state: AlpGmmState) -> tuple[Float[Array, "B D"], Level]:
         k_random, k_explore, k_choose, k_noise, k_level = jax.random.split(key, 5)
-        random = jax.random.uniform(k_random, state.playing.shape)
+        random = jax.random.uniform(k_random, (self.levels, len(self.vectors.box.low)))
         explore = (jax.random.uniform(k_explore, (self.levels, 1)) < self.explore) | (state.seen < self.fit_every)
         chosen = sum_tree.sample(k_choose, chances(state.mixture), self.levels)
-        noise = jax.random.normal(k_noise, (self.levels, len(self.parameters.box.low) + 1))
+        noise = jax.random.normal(k_noise, (self.levels, len(self.vectors.box.low) + 1))
         drawn = state.mixture.mean[chosen] + jnp.einsum("bij,bj->bi", state.mixture.factor[chosen], noise)
         points = jnp.where(explore, random, jnp.clip(drawn[:, :-1], 0.0, 1.0))
-        low, high = jnp.array(self.parameters.box.low), jnp.array(self.parameters.box.high)
+        low, high = jnp.array(self.vectors.box.low), jnp.array(self.vectors.box.high)
         # Clipped once more: rounding must not lead out of the box.
         vectors = jnp.clip(low + points * (high - low), low, high)
-        levels = jax.vmap(self.parameters.level)(jax.random.split(k_level, self.levels), vectors)
+        levels = jax.vmap(self.vectors.level)(jax.random.split(k_level, self.levels), vectors)
         return points, jax.tree.map(lambda x: x[None], levels)
 
     def observe(
-        self, key: PRNGKeyArray, state: AlpGmmState, proposal: Proposal, rollout: Rollout
+        self, key: PRNGKeyArray, state: AlpGmmState, proposal: Proposal, rollout: Rollout, students: StudentState
     ) -> tuple[AlpGmmState, Info]:
-        returns = episodes(rollout).returns
-        progress = absolute_progress(state.playing, returns[0], state.history, state.seen)
-        new = History(state.playing, returns[0], progress)
+        returns, points = episodes(rollout).returns, proposal.notes
+        progress = absolute_progress(points, returns[0], state.history, state.seen)
+        new = History(points, returns[0], progress)
         history = jax.tree.map(lambda new, old: jnp.concatenate([new, old])[: self.history], new, state.history)
         seen = state.seen + self.levels
 
@@ -107,7 +105,7 @@ class AlpGmm:
         due = all_seeds(seen // self.fit_every > state.seen // self.fit_every)
         mixture, metrics = only_if(due, refit, state.mixture)
         metrics["progress"] = progress.mean()
-        return AlpGmmState(history, seen, mixture, state.playing), Info(progress[None], returns, metrics)
+        return AlpGmmState(history, seen, mixture), Info(progress[None], returns, metrics)
 
     def _fit(self, key: PRNGKeyArray, history: History, seen: Int[Array, ""]) -> Mixture:
         """To the newest of the history, with progress in units of the range of all its returns.
@@ -121,9 +119,6 @@ class AlpGmm:
         unit = jnp.where(highest > lowest, highest - lowest, 1.0)
         points = jnp.concatenate([history.point, history.progress[:, None] / unit], axis=1)
         return fit(key, points[: self.fit_every], range(self.fewest, self.most + 1))
-
-    def coverage(self, state: AlpGmmState) -> Float[Array, ""]:
-        return jnp.zeros(())
 
 
 def absolute_progress(

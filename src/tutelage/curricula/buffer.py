@@ -1,13 +1,16 @@
 """The level buffer of prioritised level replay (thesis, Algorithms 1 and 2).
 
 A buffer is a frozen description (``LevelBuffer``) of what to do with a state of arrays (``BufferState``). Filled slots
-are always the first ``size`` ones: a level enters at the end, or in the place of one that leaves.
+are always the first ``size`` ones: a level is inserted at the end, or in the place of one that is evicted.
+
+A played batch takes two calls, because a score may depend on the best return so far: ``recognise`` finds the levels
+and their best returns, and ``insert`` takes them with their scores.
 
 The clock counts level draws, the thesis's "episodes sampled": the ``i``-th level of a batch is stamped
 ``clock + i + 1`` and a batch of ``B`` advances the clock by ``B``, also for levels that were not kept.
 
-A buffer may hold a million levels. So drawing and entering a batch pass over the slots a few times and never sort them:
-the order by score is part of the state.
+A buffer may hold a million levels. So drawing and inserting a batch pass over the slots a few times and never sort
+them: the order by score is part of the state.
 """
 
 from __future__ import annotations
@@ -21,10 +24,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from ..errors import require, unknown
-from ..seeds import recompute_if
+from ..seeds import any_seed, recompute_if
 from ..types import Level
 from . import sum_tree
-from .insertion import Incoming, SlotStats, candidates_suffice, enter
+from .insertion import Incoming, SlotStats, candidates_suffice, insert_batch
 from .ranking import ranks, sort
 
 Prioritisation = Literal["rank", "proportional", "greedy", "uniform"]
@@ -58,21 +61,21 @@ class BufferState(NamedTuple):
         return jnp.arange(self.capacity) < self.size
 
 
-class Entries(NamedTuple):
-    """A batch of ``B`` played levels, in the order in which they count as played."""
+class Played(NamedTuple):
+    """A batch of ``B`` played levels as the buffer recognises them, in the order in which they count as played."""
 
     levels: Level
     slots: Int[Array, " B"]
-    """Where a level was drawn from, -1 for a newcomer."""
-    score: Float[Array, " B"]
+    """Where each level lies, -1 for a newcomer."""
     best: Float[Array, " B"]
-    parent: Int[Array, " B"]
-    generation: Int[Array, " B"]
+    """The best return on each level so far, this batch included."""
+    keys: UInt32[Array, "B 2"]
+    """The levels' hashes."""
 
 
 @dataclass(frozen=True)
 class LevelBuffer:
-    """How levels are weighted, drawn, kept and dropped."""
+    """How levels are weighted, drawn, inserted and evicted."""
 
     capacity: int
     prioritisation: Prioritisation = "rank"
@@ -179,31 +182,42 @@ class LevelBuffer:
         """The weights of the first ranks together, for every number of them."""
         return np.cumsum(self._rank_table, dtype=np.float64).astype(np.float32)
 
-    # --- keeping
+    # --- inserting
 
-    def find(self, state: BufferState, levels: Level) -> Int[Array, " B"]:
-        """The slot that holds each of ``levels``, -1 for a level that is in none."""
-        keys = hash_levels(levels)
-        if self.duplicates:
-            return jnp.full(keys.shape[0], -1, jnp.int32)
-        slot = slots_of(keys, state.hash, state.size)
-        same = jax.vmap(_equal)(jax.tree.map(lambda x: x[jnp.maximum(slot, 0)], state.levels), levels)
-        return jnp.where((slot >= 0) & same, slot, -1)
+    def recognise(
+        self, state: BufferState, levels: Level, slots: Int[Array, " B"], returns: Float[Array, " B"]
+    ) -> Played:
+        """Where played levels lie and the best return on each. ``slots`` are those they were drawn from, -1 if none."""
+        keys, slots = hash_levels(levels), jnp.asarray(slots, jnp.int32)
+        # Levels that were all drawn from the buffer need no search.
+        slots = jax.lax.cond(
+            any_seed((slots < 0).any()),
+            lambda: jnp.where(slots < 0, self._find(state, levels, keys), slots),
+            lambda: slots,
+        )
+        return Played(levels, slots, self._best_return(state, keys, slots, returns), keys)
 
-    def update(self, state: BufferState, entries: Entries) -> tuple[BufferState, Int[Array, " B"]]:
-        """Enter played levels one after the other. Returns the slot each went to, -1 for those that were not kept.
+    def insert(
+        self,
+        state: BufferState,
+        played: Played,
+        score: Float[Array, " B"],
+        parent: Int[Array, " B"],
+        generation: Int[Array, " B"],
+    ) -> tuple[BufferState, Int[Array, " B"]]:
+        """Insert played levels one after the other. Returns the slot of each, -1 for those that were not kept.
 
         A level that the buffer holds gets its new score and stamp; its best return never falls. A newcomer fills a free
-        slot or, in a full buffer, replaces the level with the least support if that one's score is lower.
+        slot or, in a full buffer, evicts the level with the least support if that one's score is lower.
         """
-        keys = hash_levels(entries.levels)
         # What is stored is always finite, and so are sums and ratios of it.
-        score = jnp.clip(jnp.nan_to_num(entries.score, nan=0.0), -1e30, 1e30)
+        score = jnp.clip(jnp.nan_to_num(score, nan=0.0), -1e30, 1e30)
         number = score.shape[0]
-        arrivals = Incoming(score, entries.best, entries.slots.astype(jnp.int32), self._first_same(keys, entries), keys)
+        same = self._first_same(played.levels, played.keys)
+        incoming = Incoming(score, played.best, played.slots, same, played.keys)
         # A proportional weight depends on all scores at once, so nothing less than all of them will do.
-        few = candidates_suffice(self.capacity, number) and self.prioritisation != "proportional"
-        held, placed, wrote = enter(_held(state), arrivals, self._support, few)
+        candidates = candidates_suffice(self.capacity, number) and self.prioritisation != "proportional"
+        stats, placed, wrote = insert_batch(_stats(state), incoming, self._support, candidates)
 
         # Only now are the levels themselves written, each to the slot where it was the last newcomer.
         to = jnp.where(wrote, placed, self.capacity)
@@ -212,48 +226,56 @@ class LevelBuffer:
             return old.at[to].set(new.astype(old.dtype), mode="drop")
 
         new_state = BufferState(
-            levels=jax.tree.map(write, state.levels, entries.levels),
-            score=held.score,
-            best=held.best,
-            stamp=held.stamp,
+            levels=jax.tree.map(write, state.levels, played.levels),
+            score=stats.score,
+            best=stats.best,
+            stamp=stats.stamp,
             id=write(state.id, state.next_id + jnp.arange(number)),
-            parent=write(state.parent, entries.parent),
-            generation=write(state.generation, entries.generation),
-            hash=write(state.hash, keys),
-            order=held.order,
-            size=held.size,
-            clock=held.clock,
+            parent=write(state.parent, parent),
+            generation=write(state.generation, generation),
+            hash=write(state.hash, played.keys),
+            order=stats.order,
+            size=stats.size,
+            clock=stats.clock,
             next_id=state.next_id + number,
         )
         return new_state, placed
 
-    def _first_same(self, keys: Array, entries: Entries) -> Int[Array, " B"]:
+    def _find(self, state: BufferState, levels: Level, keys: UInt32[Array, "B 2"]) -> Int[Array, " B"]:
+        """The slot that holds each level, -1 for a level that is in none."""
+        if self.duplicates:
+            return jnp.full(keys.shape[0], -1, jnp.int32)
+        slot = slots_of(keys, state.hash, state.size)
+        same = jax.vmap(_equal)(jax.tree.map(lambda x: x[jnp.maximum(slot, 0)], state.levels), levels)
+        return jnp.where((slot >= 0) & same, slot, -1)
+
+    def _first_same(self, levels: Level, keys: UInt32[Array, "B 2"]) -> Int[Array, " B"]:
         """For each level the first one of the batch that is the same: often itself."""
         order = jnp.arange(keys.shape[0])
         if self.duplicates:
             return order
         first = jnp.argmax((keys[:, None] == keys[None, :]).all(-1), axis=1)
-        level = jax.tree.map(lambda x: x[first], entries.levels)
-        return jnp.where(jax.vmap(_equal)(level, entries.levels), first, order).astype(jnp.int32)
+        level = jax.tree.map(lambda x: x[first], levels)
+        return jnp.where(jax.vmap(_equal)(level, levels), first, order).astype(jnp.int32)
 
-    def best_return(
-        self, state: BufferState, levels: Level, slots: Int[Array, " B"], played: Float[Array, " B"]
+    def _best_return(
+        self, state: BufferState, keys: UInt32[Array, "B 2"], slots: Int[Array, " B"], returns: Float[Array, " B"]
     ) -> Float[Array, " B"]:
-        """The best return on each level so far, this batch included: a level that comes twice remembers the first."""
-        keys, order = hash_levels(levels), jnp.arange(played.shape[0])
+        """In the buffer and the batch up to each level: one that comes twice remembers the first time."""
+        order = jnp.arange(returns.shape[0])
         same = (keys[:, None] == keys[None, :]).all(-1) & (order[None, :] <= order[:, None])
         if self.duplicates:
             same = same & ((order[:, None] == order[None, :]) | ((slots[:, None] == slots[None, :]) & (slots >= 0)))
         before = jnp.where(slots >= 0, state.best[jnp.maximum(slots, 0)], -jnp.inf)
-        return jnp.maximum(before, jnp.where(same, played[None, :], -jnp.inf).max(axis=1))
+        return jnp.maximum(before, jnp.where(same, returns[None, :], -jnp.inf).max(axis=1))
 
 
-def _held(state: BufferState) -> SlotStats:
+def _stats(state: BufferState) -> SlotStats:
     return SlotStats(state.score, state.best, state.stamp, state.order, state.size, state.clock)
 
 
 def _stale(state: BufferState) -> Float[Array, ""]:
-    return _held(state).staleness.to_float()
+    return _stats(state).staleness.to_float()
 
 
 def ordered(state: BufferState) -> BufferState:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import require
 from ..types import Level
-from .buffer import BufferState, Entries, LevelBuffer
+from .buffer import BufferState, LevelBuffer
 
 
 class Curator:
@@ -27,7 +27,7 @@ class Curator:
         self._key = jax.random.key(seed)
         self._sample = jax.jit(buffer.sample, static_argnums=2)
         self._take = jax.jit(buffer.take)
-        self._enter = jax.jit(self._enter_batch, donate_argnums=0)
+        self._insert = jax.jit(self._insert_batch, donate_argnums=0)
 
     def __len__(self) -> int:
         """How many levels are kept."""
@@ -41,7 +41,7 @@ class Curator:
         return jax.tree.map(np.array, self._take(self.state, slots)), np.array(slots)
 
     def update(self, levels: Level, scores: Any, slots: Any = None, returns: Any = None) -> np.ndarray:
-        """Enter played levels with their new scores. Returns the slot of each, -1 for those that were not kept.
+        """Insert played levels with their new scores. Returns the slot of each, -1 for those that were not kept.
 
         ``slots`` are those that ``sample`` gave; leave them out for new levels. ``returns``, if given, are
         remembered as each level's best.
@@ -57,21 +57,19 @@ class Curator:
             slots.shape == (number,) and bool((slots < len(self)).all()),
             f"slots must be {number} numbers below {len(self)}, as `sample` returned them, or -1 for new levels.",
         )
-        best = np.full(number, -np.inf) if returns is None else np.asarray(returns)
-        self.state, placed = self._enter(
+        returns = np.full(number, -np.inf) if returns is None else np.asarray(returns)
+        self.state, placed = self._insert(
             self.state,
             jax.tree.map(jnp.asarray, levels),
             jnp.asarray(slots, jnp.int32),
             jnp.asarray(scores),
-            jnp.asarray(best, jnp.float32),
+            jnp.asarray(returns, jnp.float32),
         )
         return np.array(placed)
 
-    def _enter_batch(self, state: BufferState, levels: Level, slots: Any, scores: Any, best: Any) -> Any:
-        slots = jnp.where(slots < 0, self.buffer.find(state, levels), slots)
-        best = self.buffer.best_return(state, levels, slots, best)
-        none = jnp.full_like(slots, -1)
-        return self.buffer.update(state, Entries(levels, slots, scores, best, none, jnp.zeros_like(slots)))
+    def _insert_batch(self, state: BufferState, levels: Level, slots: Any, scores: Any, returns: Any) -> Any:
+        played = self.buffer.recognise(state, levels, slots, returns)
+        return self.buffer.insert(state, played, scores, jnp.full_like(slots, -1), jnp.zeros_like(slots))
 
     def probabilities(self) -> np.ndarray:
         """The replay distribution over slots."""

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import jax
 from jaxtyping import PRNGKeyArray
 
+from ..rl.learner import StudentState
 from ..scores import Score
 from ..types import Level, Metrics, Rollout, State
-from .designer import Designer, DesignerState
+from .designer import Designer
 
 
 class Editor(Protocol):
@@ -19,9 +20,11 @@ class Editor(Protocol):
 
     def init(self, key: PRNGKeyArray, levels: Level) -> State: ...
 
-    def edit(self, key: PRNGKeyArray, state: State, levels: Level) -> tuple[State, Level]: ...
+    def edit(self, key: PRNGKeyArray, state: State, levels: Level) -> tuple[Level, Any]:
+        """The changed levels, and notes for ``learn``."""
+        ...
 
-    def learn(self, key: PRNGKeyArray, state: State, rollout: Rollout) -> tuple[State, Metrics]: ...
+    def learn(self, key: PRNGKeyArray, state: State, notes: Any, rollout: Rollout) -> tuple[State, Metrics]: ...
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,13 @@ class RandomEditor:
     def init(self, key: PRNGKeyArray, levels: Level) -> tuple[()]:
         return ()
 
-    def edit(self, key: PRNGKeyArray, state: tuple[()], levels: Level) -> tuple[tuple[()], Level]:
+    def edit(self, key: PRNGKeyArray, state: tuple[()], levels: Level) -> tuple[Level, tuple[()]]:
         keys = jax.random.split(key, jax.tree.leaves(levels)[0].shape[:2])
-        return state, jax.vmap(jax.vmap(self.change))(keys, levels)
+        return jax.vmap(jax.vmap(self.change))(keys, levels), ()
 
-    def learn(self, key: PRNGKeyArray, state: tuple[()], rollout: Rollout) -> tuple[tuple[()], Metrics]:
+    def learn(
+        self, key: PRNGKeyArray, state: tuple[()], notes: tuple[()], rollout: Rollout
+    ) -> tuple[tuple[()], Metrics]:
         return state, {}
 
 
@@ -48,19 +53,21 @@ class LearnedEditor:
     designer: Designer
     score: Score
 
-    def init(self, key: PRNGKeyArray, levels: Level) -> DesignerState:
+    def init(self, key: PRNGKeyArray, levels: Level) -> StudentState:
         flat, number = _flat(levels)
         return self.designer.init(key, flat, number)
 
-    def edit(self, key: PRNGKeyArray, state: DesignerState, levels: Level) -> tuple[DesignerState, Level]:
+    def edit(self, key: PRNGKeyArray, state: StudentState, levels: Level) -> tuple[Level, Rollout]:
         flat, number = _flat(levels)
-        state, edited = self.designer.design(key, state, flat, number)
-        return state, jax.tree.map(lambda x, old: x.reshape(old.shape), edited, levels)
+        edited, design = self.designer.design(key, state, flat, number)
+        return jax.tree.map(lambda x, old: x.reshape(old.shape), edited, levels), design
 
-    def learn(self, key: PRNGKeyArray, state: DesignerState, rollout: Rollout) -> tuple[DesignerState, Metrics]:
+    def learn(
+        self, key: PRNGKeyArray, state: StudentState, notes: Rollout, rollout: Rollout
+    ) -> tuple[StudentState, Metrics]:
         view = self.score.view(rollout)
         payment = self.score(rollout, view, view.best)
-        return self.designer.reward(key, state, payment.reshape(-1))
+        return self.designer.reward(key, state, notes, payment.reshape(-1))
 
 
 def _flat(levels: Any) -> tuple[Level, int]:

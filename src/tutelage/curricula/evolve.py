@@ -10,15 +10,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..errors import require
+from ..rl.learner import StudentState
 from ..seeds import all_seeds
 from ..students import vmap_students
-from ..types import EDITED, REPLAYED, Level, Proposal, Rollout
-from .base import Curriculum, Info, only_if
+from ..types import EDITED, Level, Proposal, Rollout
+from .base import Info, Kept, only_if, source
 from .editors import Editor
+from .replay import Replay, ReplayNotes, ReplayState
 
 
 class EvolveState(NamedTuple):
-    inner: Any
+    inner: ReplayState
     editor: Any
     parents: Level
     """The levels to be edited next, ``[S, B, ...]``."""
@@ -28,11 +30,18 @@ class EvolveState(NamedTuple):
     """Was the last batch a replayed one, so that there is something to edit?"""
 
 
+class EvolveNotes(NamedTuple):
+    edited: Bool[Array, ""]
+    inner: ReplayNotes
+    editor: Any
+    """The notes of the editor; meaningless where nothing was edited."""
+
+
 @dataclass(frozen=True)
 class Evolve:
     """After a replay, proposes edits of the replayed levels: scored, kept or not, but never learned from."""
 
-    inner: Curriculum
+    inner: Replay
     editor: Editor
     levels: int
     students: int = 1
@@ -58,39 +67,45 @@ class Evolve:
         editor = self.editor.init(k_editor, parents)
         return EvolveState(inner, editor, parents, none, jnp.zeros_like(none), jnp.array(False))
 
-    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: EvolveState) -> tuple[EvolveState, Proposal]:
+    def propose(self, key: PRNGKeyArray, branch_key: PRNGKeyArray, state: EvolveState) -> tuple[EvolveState, Proposal]:
         k_inner, k_edit = jax.random.split(key)
-        k_decide, k_inner_coins = jax.random.split(coins)
+        k_decide, k_inner_branch = jax.random.split(branch_key)
         edit = all_seeds(state.replayed & (jax.random.uniform(k_decide) < self.rate))
+        # Each is traced once, for its shapes and for the branch.
+        change = jax.jit(lambda: self.editor.edit(k_edit, state.editor, state.parents), inline=True)
+        pass_on = jax.jit(lambda: self.inner.propose(k_inner, k_inner_branch, state.inner), inline=True)
 
-        def edited() -> tuple[Any, Any, Proposal]:
-            editor, levels = self.editor.edit(k_edit, state.editor, state.parents)
-            none = jnp.full_like(state.ids, -1)
-            parents = state.ids if self.inherit else none
-            generations = state.generations + 1 if self.inherit else jnp.zeros_like(none)
-            proposal = Proposal(levels, none, jnp.int32(EDITED), jnp.array(False), none, parents, generations)
-            return state.inner, editor, proposal
+        def edited() -> tuple[Any, Proposal]:
+            levels, editing = change()
+            ids = state.ids if self.inherit else jnp.full_like(state.ids, -1)
+            generations = state.generations + 1 if self.inherit else jnp.zeros_like(ids)
+            lineage = self.inner.descendants(jax.eval_shape(pass_on)[1].notes, ids, generations)
+            notes = EvolveNotes(jnp.array(True), lineage, editing)
+            return state.inner, Proposal(levels, source(levels, EDITED), jnp.array(False), notes)
 
-        def passed_on() -> tuple[Any, Any, Proposal]:
-            inner, proposal = self.inner.propose(k_inner, k_inner_coins, state.inner)
-            return inner, state.editor, proposal
+        def passed_on() -> tuple[Any, Proposal]:
+            inner, proposal = pass_on()
+            unused = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(change)[1])
+            return inner, proposal._replace(notes=EvolveNotes(jnp.array(False), proposal.notes, unused))
 
-        inner, editor, proposal = jax.lax.cond(edit, edited, passed_on)
-        return state._replace(inner=inner, editor=editor), proposal
+        inner, proposal = jax.lax.cond(edit, edited, passed_on)
+        return state._replace(inner=inner), proposal
 
     def observe(
-        self, key: PRNGKeyArray, state: EvolveState, proposal: Proposal, rollout: Rollout
+        self, key: PRNGKeyArray, state: EvolveState, proposal: Proposal, rollout: Rollout, students: StudentState
     ) -> tuple[EvolveState, Info]:
         k_inner, k_editor = jax.random.split(key)
-        inner, info = self.inner.observe(k_inner, state.inner, proposal, rollout)
+        notes: EvolveNotes = proposal.notes
+        own = proposal._replace(notes=notes.inner)
+        inner, info = self.inner.observe(k_inner, state.inner, own, rollout, students)
         chosen = vmap_students(self._choose, self.students)(info.scores, info.returns)
         pick = jax.vmap(lambda tree, i: jax.tree.map(lambda x: x[i], tree))
-        parents, ids, generations = pick((proposal.levels, proposal.ids, proposal.generations), chosen)
+        parents, ids, generations = pick((proposal.levels, notes.inner.ids, notes.inner.generations), chosen)
         editor, metrics = only_if(
-            proposal.source == EDITED, lambda: self.editor.learn(k_editor, state.editor, rollout), state.editor
+            notes.edited, lambda: self.editor.learn(k_editor, state.editor, notes.editor, rollout), state.editor
         )
         info = info._replace(metrics=info.metrics | metrics)
-        return EvolveState(inner, editor, parents, ids, generations, proposal.source == REPLAYED), info
+        return EvolveState(inner, editor, parents, ids, generations, notes.inner.replayed), info
 
     def _choose(self, scores: Float[Array, " B"], returns: Float[Array, " B"]) -> Int[Array, " B"]:
         """Which levels of a batch become parents."""
@@ -104,3 +119,6 @@ class Evolve:
 
     def coverage(self, state: EvolveState) -> Float[Array, ""]:
         return self.inner.coverage(state.inner)
+
+    def kept(self, state: EvolveState) -> Kept:
+        return self.inner.kept(state.inner)

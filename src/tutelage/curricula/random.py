@@ -11,23 +11,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..errors import require
-from ..scores import episodes
+from ..rl.learner import StudentState
 from ..types import Level, Proposal, Rollout
-from .base import Info, newly_generated
-
-
-def _shared(levels: Level, students: int) -> Level:
-    """The same levels for every student."""
-    return jax.tree.map(lambda x: jnp.broadcast_to(x, (students, *x.shape)), levels)
-
-
-def _plain_info(rollout: Rollout) -> Info:
-    returns = episodes(rollout).returns
-    return Info(jnp.zeros_like(returns), returns, {})
+from .base import Info, for_all_students, newly_generated, returns_only
 
 
 @dataclass(frozen=True)
-class Random:
+class DomainRandomization:
     """New levels from a generator, without end."""
 
     sample: Callable[[PRNGKeyArray], Level]
@@ -37,22 +27,19 @@ class Random:
     def init(self, key: PRNGKeyArray) -> tuple[()]:
         return ()
 
-    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: tuple[()]) -> tuple[tuple[()], Proposal]:
+    def propose(self, key: PRNGKeyArray, branch_key: PRNGKeyArray, state: tuple[()]) -> tuple[tuple[()], Proposal]:
         return state, newly_generated(self.generate(key, state))
 
     def generate(self, key: PRNGKeyArray, state: tuple[()]) -> Level:
-        return _shared(jax.vmap(self.sample)(jax.random.split(key, self.levels)), self.students)
+        return for_all_students(jax.vmap(self.sample)(jax.random.split(key, self.levels)), self.students)
 
     def observe(
-        self, key: PRNGKeyArray, state: tuple[()], proposal: Proposal, rollout: Rollout
+        self, key: PRNGKeyArray, state: tuple[()], proposal: Proposal, rollout: Rollout, students: StudentState
     ) -> tuple[tuple[()], Info]:
-        return state, _plain_info(rollout)
-
-    def coverage(self, state: tuple[()]) -> Float[Array, ""]:
-        return jnp.zeros(())
+        return state, returns_only(rollout)
 
 
-class FiniteState(NamedTuple):
+class FixedLevelsState(NamedTuple):
     levels: Level
     order: Int[Array, " N"]
     """Shuffled once: the next card is uniform over those not yet dealt."""
@@ -60,7 +47,7 @@ class FiniteState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Finite:
+class FixedLevels:
     """A fixed set of training levels: each is proposed once, in random order, before any comes again."""
 
     training_set: Callable[[PRNGKeyArray], Level]
@@ -76,22 +63,24 @@ class Finite:
             "give more levels or a smaller batch.",
         )
 
-    def init(self, key: PRNGKeyArray) -> FiniteState:
+    def init(self, key: PRNGKeyArray) -> FixedLevelsState:
         k_levels, k_order = jax.random.split(key)
         levels = jax.tree.map(jnp.asarray, self.training_set(k_levels))
-        return FiniteState(levels, jax.random.permutation(k_order, self.size).astype(jnp.int32), jnp.int32(0))
+        return FixedLevelsState(levels, jax.random.permutation(k_order, self.size).astype(jnp.int32), jnp.int32(0))
 
-    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: FiniteState) -> tuple[FiniteState, Proposal]:
+    def propose(
+        self, key: PRNGKeyArray, branch_key: PRNGKeyArray, state: FixedLevelsState
+    ) -> tuple[FixedLevelsState, Proposal]:
         return state._replace(dealt=state.dealt + self.levels), newly_generated(self.generate(key, state))
 
-    def generate(self, key: PRNGKeyArray, state: FiniteState) -> Level:
+    def generate(self, key: PRNGKeyArray, state: FixedLevelsState) -> Level:
         cards = state.order[(state.dealt + jnp.arange(self.levels)) % self.size]
-        return _shared(jax.tree.map(lambda x: x[cards], state.levels), self.students)
+        return for_all_students(jax.tree.map(lambda x: x[cards], state.levels), self.students)
 
     def observe(
-        self, key: PRNGKeyArray, state: FiniteState, proposal: Proposal, rollout: Rollout
-    ) -> tuple[FiniteState, Info]:
-        return state, _plain_info(rollout)
+        self, key: PRNGKeyArray, state: FixedLevelsState, proposal: Proposal, rollout: Rollout, students: StudentState
+    ) -> tuple[FixedLevelsState, Info]:
+        return state, returns_only(rollout)
 
-    def coverage(self, state: FiniteState) -> Float[Array, ""]:
+    def coverage(self, state: FixedLevelsState) -> Float[Array, ""]:
         return jnp.minimum(state.dealt / self.size, 1.0)

@@ -25,7 +25,7 @@ def ahead(score: Array, slot: Array, of_score: Array, of_slot: Array) -> Bool[Ar
 def number_ahead(
     order: Int[Array, " K"], score: Float[Array, " K"], size: Int[Array, ""], of_score: Array, of_slot: Array
 ) -> Int[Array, "..."]:
-    """How many filled slots come before a slot with some score, by halving."""
+    """How many filled slots come before a slot with some score, by binary search."""
 
     def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bounds
@@ -43,7 +43,7 @@ def move(
 ) -> Int[Array, " K"]:
     """Take different slots from their old places to their new ones, in one pass. A place of ``K`` or more is none."""
     k, place = order.shape[0], jnp.arange(order.shape[0], dtype=jnp.int32)
-    # Between the moves slots only shift: each arrival pushes what follows it back by one, and each departure pulls what
+    # Between the moves slots only shift: each insertion pushes what follows it back by one, and each removal pulls what
     # follows it forward by one, from the place on where the first slot behind it comes to lie.
     stay_before = old - (old[None, :] < old[:, None]).sum(axis=1, dtype=jnp.int32)
     new_among_stays = new - (new[None, :] < new[:, None]).sum(axis=1, dtype=jnp.int32)

@@ -9,15 +9,17 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..errors import require
-from ..scores import Score, episodes
-from ..seeds import all_seeds, any_seed
+from ..rl.learner import StudentState
+from ..scores import Scorer, episodes
+from ..seeds import all_seeds
 from ..students import vmap_students
 from ..types import GENERATED, REPLAYED, Level, Metrics, Proposal, Rollout
-from .base import Curriculum, Info, only_if
-from .buffer import BufferState, Entries, LevelBuffer
+from . import base
+from .base import Curriculum, Info, Kept, only_if, source
+from .buffer import BufferState, LevelBuffer
 
 AGES = 4096
 """Levels of a buffer whose ages are put in order, for a metric."""
@@ -27,6 +29,26 @@ class ReplayState(NamedTuple):
     base: Any
     buffer: BufferState
     """One a student: every array has a leading ``S`` axis."""
+    score: Any
+
+
+class ReplayNotes(NamedTuple):
+    """What a buffer needs to know of levels when they were played."""
+
+    replayed: Bool[Array, ""]
+    """The levels were drawn from the buffer."""
+    generated: Bool[Array, ""]
+    """They were proposed by the base, which will be told how they were played."""
+    slots: Int[Array, "S B"]
+    """The buffer slot a level was drawn from, -1 for a level that is in no buffer."""
+    ids: Int[Array, "S B"]
+    """A level's own number, given when it enters the buffer; -1 before."""
+    parents: Int[Array, "S B"]
+    """The number of the level that this one was edited from, -1 for none."""
+    generations: Int[Array, "S B"]
+    """How many edits lie between this level and a generated one."""
+    base: Any
+    """The notes of the base; meaningless where the levels are not its own."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +57,7 @@ class Replay:
 
     base: Curriculum
     buffer: LevelBuffer
-    score: Score
+    score: Scorer
     levels: int
     students: int = 1
     rate: float = 0.5
@@ -54,83 +76,89 @@ class Replay:
             f"The level buffer holds {self.buffer.capacity} levels, fewer than the {self.levels} of one batch; "
             f"give it a capacity of at least {self.levels}.",
         )
-        require(
-            self.score.name != "exact-regret" or self.optimum is not None,
-            "The score exact-regret needs an environment that knows its optimal returns, and this one does not; "
-            "choose another score, such as maxmc or pvl.",
-        )
         require(0 <= self.rate <= 1, f"The replay rate is {self.rate}; it is a probability, from 0 to 1.")
         require(0 <= self.min_fill <= 1, f"The minimum fill is {self.min_fill}; it is a share, from 0 to 1.")
 
     def init(self, key: PRNGKeyArray) -> ReplayState:
         k_base, k_shape = jax.random.split(key)
-        base = self.base.init(k_base)
-        levels = jax.eval_shape(self.base.propose, k_shape, k_shape, base)[1].levels
+        state = self.base.init(k_base)
+        levels = jax.eval_shape(self.base.propose, k_shape, k_shape, state)[1].levels
         level = jax.tree.map(lambda x: jnp.zeros(x.shape[2:], x.dtype), levels)
         buffer = jax.tree.map(lambda x: jnp.broadcast_to(x, (self.students, *x.shape)), self.buffer.init(level))
-        return ReplayState(base, buffer)
+        return ReplayState(state, buffer, self.score.init(jax.random.fold_in(k_shape, 1)))
 
-    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: ReplayState) -> tuple[ReplayState, Proposal]:
+    def propose(self, key: PRNGKeyArray, branch_key: PRNGKeyArray, state: ReplayState) -> tuple[ReplayState, Proposal]:
         k_new, k_old = jax.random.split(key)
-        k_decide, k_base = jax.random.split(coins)
-        coverage = self.base.coverage(state.base)
+        k_decide, k_base = jax.random.split(branch_key)
+        coverage = base.coverage(self.base, state.base)
         rate = coverage if self.schedule == "proportional" else self.rate
         needed = max(1, math.ceil(self.min_fill * self.buffer.capacity))
         filled = state.buffer.size.min()
         # A training set that was seen whole has nothing new to offer (Algorithm 1).
         replay = (jax.random.uniform(k_decide) < rate) & (filled >= needed) | ((coverage >= 1) & (filled > 0))
-        # Seeds share the coin but not what they have kept: the last one to be ready opens replay for all.
+        # Seeds share the branch key but not what they have kept: the last one to be ready opens replay for all.
         replay = all_seeds(replay)
 
-        def new(base: Any) -> tuple[Any, Proposal]:
-            base, proposal = self.base.propose(k_new, k_base, base)
-            return base, proposal._replace(learn=proposal.learn & self.learn_from_new)
+        def new() -> tuple[Any, Proposal]:
+            after, proposal = self.base.propose(k_new, k_base, state.base)
+            notes = self._newcomers(proposal.notes)._replace(generated=jnp.array(True))
+            return after, proposal._replace(learn=proposal.learn & self.learn_from_new, notes=notes)
 
-        def old(base: Any) -> tuple[Any, Proposal]:
+        new = jax.jit(new, inline=True)  # traced once, for its shapes and for the branch
+
+        def old() -> tuple[Any, Proposal]:
             draw = vmap_students(self._draw, self.students)
             levels, slots, ids, parents, generations = draw(jax.random.split(k_old, self.students), state.buffer)
-            source, learn = jnp.int32(REPLAYED), jnp.array(True)
-            return base, Proposal(levels, slots, source, learn, ids, parents, generations)
+            unused = _blank(jax.eval_shape(new)[1].notes.base)
+            notes = ReplayNotes(jnp.array(True), jnp.array(False), slots, ids, parents, generations, unused)
+            return state.base, Proposal(levels, source(levels, REPLAYED), jnp.array(True), notes)
 
-        base, proposal = jax.lax.cond(replay, old, new, state.base)
-        return state._replace(base=base), proposal
+        after, proposal = jax.lax.cond(replay, old, new)
+        return state._replace(base=after), proposal
+
+    def _newcomers(self, notes: Any) -> ReplayNotes:
+        none = jnp.full((self.students, self.levels), -1, jnp.int32)
+        return ReplayNotes(jnp.array(False), jnp.array(False), none, none, none, jnp.zeros_like(none), notes)
+
+    def descendants(
+        self, notes: ReplayNotes, parents: Int[Array, "S B"], generations: Int[Array, "S B"]
+    ) -> ReplayNotes:
+        """Notes for levels that somebody else proposes, edited from levels of this buffer. ``notes`` are any of its
+        own.
+        """
+        return self._newcomers(_blank(notes.base))._replace(parents=parents, generations=generations)
 
     def _draw(self, key: PRNGKeyArray, buffer: BufferState) -> tuple[Any, ...]:
         slots = self.buffer.sample(key, buffer, self.levels)
         return self.buffer.take(buffer, slots), slots, buffer.id[slots], buffer.parent[slots], buffer.generation[slots]
 
     def observe(
-        self, key: PRNGKeyArray, state: ReplayState, proposal: Proposal, rollout: Rollout
+        self, key: PRNGKeyArray, state: ReplayState, proposal: Proposal, rollout: Rollout, students: StudentState
     ) -> tuple[ReplayState, Info]:
+        notes: ReplayNotes = proposal.notes
         view = self.score.view(rollout)
-        slots, best = vmap_students(self._recall, self.students)(
-            state.buffer, proposal.levels, proposal.slots, view.best
-        )
+        recognise = vmap_students(self.buffer.recognise, self.students)
+        played = recognise(state.buffer, proposal.levels, notes.slots, view.best)
         if self.relative:
-            best = jnp.where(proposal.source == GENERATED, best.max(axis=0), best)
-        reachable = best if self.optimum is None else jax.vmap(jax.vmap(self.optimum))(proposal.levels)
-        scores = self.score(rollout, view, reachable)
-        entries = Entries(proposal.levels, slots, scores, best, proposal.parents, proposal.generations)
-        buffer, placed = vmap_students(self.buffer.update, self.students)(state.buffer, entries)
+            best = jnp.where(proposal.source == GENERATED, played.best.max(axis=0), played.best)
+            played = played._replace(best=best)
+        reachable = played.best if self.optimum is None else jax.vmap(jax.vmap(self.optimum))(proposal.levels)
+        scorer, scores = self.score.update(jax.random.fold_in(key, 1), state.score, rollout, view, reachable)
+        insert = vmap_students(self.buffer.insert, self.students)
+        buffer, placed = insert(state.buffer, played, scores, notes.parents, notes.generations)
 
         # The base is told about its own levels only.
         def tell() -> tuple[Any, Metrics]:
-            told, info = self.base.observe(key, state.base, proposal, rollout)
+            told, info = self.base.observe(key, state.base, proposal._replace(notes=notes.base), rollout, students)
             return told, info.metrics
 
-        base, metrics = only_if(proposal.source == GENERATED, tell, state.base)
-        metrics = metrics | self._metrics(buffer) | {"score": scores.mean(), "kept": (placed >= 0).mean()}
+        told, metrics = only_if(notes.generated, tell, state.base)
+        metrics = metrics | self._metrics(buffer)
         # The share of the buffer that levels took which it did not hold before.
-        metrics["buffer/turnover"] = ((placed >= 0) & (slots < 0)).sum() / (self.students * self.buffer.capacity)
-        return ReplayState(base, buffer), Info(scores, episodes(rollout).returns, metrics)
-
-    def _recall(self, buffer: BufferState, levels: Any, slots: Array, played: Array) -> tuple[Array, Array]:
-        slots = jax.lax.cond(
-            any_seed((slots < 0).any()),
-            lambda: jnp.where(slots < 0, self.buffer.find(buffer, levels), slots),
-            lambda: slots,
-        )
-        return slots, self.buffer.best_return(buffer, levels, slots, played)
+        newcomers = (placed >= 0) & (played.slots < 0)
+        metrics["buffer/turnover"] = newcomers.sum() / (self.students * self.buffer.capacity)
+        figures = {"score": scores, "kept": placed >= 0, "generation": notes.generations}
+        return ReplayState(told, buffer, scorer), Info(scores, episodes(rollout).returns, metrics, figures)
 
     def _metrics(self, buffer: BufferState) -> dict[str, Array]:
         filled = jnp.arange(self.buffer.capacity) < buffer.size[:, None]
@@ -170,7 +198,15 @@ class Replay:
         }
 
     def generate(self, key: PRNGKeyArray, state: ReplayState) -> Level:
-        return self.base.generate(key, state.base)
+        return base.generate(self.base, key, state.base)
 
     def coverage(self, state: ReplayState) -> Float[Array, ""]:
-        return self.base.coverage(state.base)
+        return base.coverage(self.base, state.base)
+
+    def kept(self, state: ReplayState) -> Kept:
+        held = state.buffer
+        return Kept(held.levels, held.score, held.size, held.id, held.parent, held.generation)
+
+
+def _blank(shapes: Any) -> Any:
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)

@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from ..rl.learner import StudentState
 from ..scores import episodes
 from ..types import Level, Proposal, Rollout
 from . import sum_tree
-from .base import Info, newly_generated
+from .base import Info, Kept, newly_generated, unrelated
 
 
 class TsclState(NamedTuple):
@@ -31,8 +32,6 @@ class TsclState(NamedTuple):
     progress: Float[Array, " N"]
     """What the bandit expects of each level: the change of its return in an iteration."""
     now: Int[Array, ""]
-    playing: Int[Array, " B"]
-    """Which levels are being played."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +60,14 @@ class Tscl:
             time=jnp.zeros((self.size, self.window), jnp.int32),
             progress=jnp.full(self.size, self.optimism, jnp.float32),
             now=jnp.int32(1),
-            playing=jnp.zeros(self.levels, jnp.int32),
         )
 
-    def propose(self, key: PRNGKeyArray, coins: PRNGKeyArray, state: TsclState) -> tuple[TsclState, Proposal]:
-        state = state._replace(playing=sum_tree.sample(key, self.chances(state), self.levels))
-        return state, newly_generated(_taken(state))
+    def propose(self, key: PRNGKeyArray, branch_key: PRNGKeyArray, state: TsclState) -> tuple[TsclState, Proposal]:
+        playing = sum_tree.sample(key, self.chances(state), self.levels)
+        return state, newly_generated(_taken(state, playing), notes=playing)
 
     def generate(self, key: PRNGKeyArray, state: TsclState) -> Level:
-        return _taken(state._replace(playing=sum_tree.sample(key, self.chances(state), self.levels)))
+        return _taken(state, sum_tree.sample(key, self.chances(state), self.levels))
 
     def chances(self, state: TsclState) -> Float[Array, " N"]:
         """How likely each level is to be proposed."""
@@ -83,11 +81,11 @@ class Tscl:
         return (1 - self.staleness) * chosen + self.staleness * age / age.sum()
 
     def observe(
-        self, key: PRNGKeyArray, state: TsclState, proposal: Proposal, rollout: Rollout
+        self, key: PRNGKeyArray, state: TsclState, proposal: Proposal, rollout: Rollout, students: StudentState
     ) -> tuple[TsclState, Info]:
-        returns = episodes(rollout).returns
+        returns, playing = episodes(rollout).returns, proposal.notes
         # A level that is in the batch several times has one return an iteration, their mean.
-        copies = state.playing == jnp.arange(self.size)[:, None]
+        copies = playing == jnp.arange(self.size)[:, None]
         played = copies.any(axis=1)
         mean = jnp.where(copies, returns[0], 0.0).sum(axis=1) / jnp.maximum(copies.sum(axis=1), 1)
         here = (jnp.arange(self.window) == state.plays[:, None] % self.window) & played[:, None]
@@ -97,9 +95,13 @@ class Tscl:
         found = jnp.where(plays >= 2, slope(time, result, state.now), self.optimism)
         progress = jnp.where(played, state.progress + self.rate * (found - state.progress), state.progress)
         scores = jnp.abs(progress)
-        state = TsclState(state.levels, plays, result, time, progress, state.now + 1, state.playing)
+        state = TsclState(state.levels, plays, result, time, progress, state.now + 1)
         metrics = {"progress": scores.mean(), "coverage": self.coverage(state)}
-        return state, Info(scores[state.playing][None], returns, metrics)
+        return state, Info(scores[playing][None], returns, metrics)
+
+    def kept(self, state: TsclState) -> Kept:
+        """The training set, by how steeply returns change."""
+        return unrelated(state.levels, jnp.abs(state.progress), self.size)
 
     def coverage(self, state: TsclState) -> Float[Array, ""]:
         return (state.plays > 0).mean()
@@ -120,5 +122,5 @@ def slope(time: Int[Array, "N W"], result: Float[Array, "N W"], now: Int[Array, 
     return (x * y).sum(axis=1) / jnp.maximum((x * x).sum(axis=1), 0.5)
 
 
-def _taken(state: TsclState) -> Level:
-    return jax.tree.map(lambda x: x[state.playing][None], state.levels)
+def _taken(state: TsclState, playing: Int[Array, " B"]) -> Level:
+    return jax.tree.map(lambda x: x[playing][None], state.levels)

@@ -1,19 +1,27 @@
-"""What an environment must offer: to be played (``Environment``), taught (``LevelSpace``) and tested (``Task``)."""
+"""What an environment offers: to be played (``Environment``), taught (``Levels``) and tested (``Task``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
+import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from ..errors import UserError
 from ..hosts.environment import HostEnvironment
+from ..settings import NoSettings
 from ..types import ActionSpace, Level, Metrics, Observation, State, TimeStep
 from ..types import Continuous as Continuous
 from ..types import Discrete as Discrete
+
+Prepared = Any
+"""A level as its environment prepared it: a pytree of arrays."""
+
+Hidden = Any
+"""Parameters that the student cannot see: a pytree of arrays."""
 
 
 class Environment(Protocol):
@@ -22,37 +30,54 @@ class Environment(Protocol):
     @property
     def action_space(self) -> ActionSpace: ...
 
-    def reset(self, key: PRNGKeyArray, level: Level) -> tuple[State, Observation]:
-        """Start an episode on a level."""
+    def prepare(self, level: Level) -> Prepared:
+        """What playing a level needs of it, computed once a level and rollout; for most environments the level itself.
+
+        It is read by ``reset`` and ``step`` and never becomes part of the state, so it may be large.
+        """
         ...
 
-    def step(self, key: PRNGKeyArray, state: State, action: Array) -> tuple[State, TimeStep]:
+    def reset(self, key: PRNGKeyArray, level: Prepared) -> tuple[State, Observation]:
+        """Start an episode on a prepared level."""
+        ...
+
+    def step(self, key: PRNGKeyArray, state: State, action: Array, level: Prepared) -> tuple[State, TimeStep]:
         """Play one action. Never starts a new episode by itself: who collects does that."""
         ...
 
 
+def is_fictitious(env: Environment) -> bool:
+    """Do transitions lead elsewhere than the episode? Only grounded environments say so: it costs a forward pass a
+    step.
+    """
+    return getattr(env, "fictitious", False)
+
+
 @runtime_checkable
-class LevelSpace(Protocol):
-    """What a teacher may do to levels."""
+class HiddenParameters(Protocol):
+    """Offered by environments with random parameters that the student cannot see, and that a curriculum may bias.
 
-    def sample(self, key: PRNGKeyArray) -> Level:
-        """A random level: the generator of domain randomisation."""
+    ``envs.wrappers`` grounds such an environment: what is learned follows the true distribution.
+    """
+
+    def prior(self, key: PRNGKeyArray, level: Prepared) -> Hidden:
+        """A draw from the true distribution, before anything was seen."""
         ...
 
-    def edit(self, key: PRNGKeyArray, level: Level, edits: int) -> Level:
-        """The level after ``edits`` small random changes."""
+    def posterior(self, key: PRNGKeyArray, state: State, level: Prepared) -> Hidden:
+        """A draw from the true distribution, given what the student has seen so far in the episode."""
         ...
 
-    def metrics(self, level: Level) -> Metrics:
-        """Complexity of one level as named scalars; booleans become shares when averaged."""
+    def impose(self, state: State, hidden: Hidden) -> State:
+        """The same state with other hidden parameters."""
         ...
 
 
 class Brief(NamedTuple):
     """What a designer is given to start from: the "level" of a design task."""
 
-    dice: Array
-    """Data of a random key. Every throw of a design comes from it, so that its actions can be replayed."""
+    key_data: Array
+    """Of a random key. Everything random about a design comes from it, so that its actions can be replayed."""
     start: Level
     """The level to be changed; ``()`` where designs start from nothing."""
 
@@ -69,9 +94,11 @@ class DesignTask(Protocol):
     @property
     def action_space(self) -> ActionSpace: ...
 
+    def prepare(self, level: Brief) -> Brief: ...
+
     def reset(self, key: PRNGKeyArray, level: Brief) -> tuple[State, Observation]: ...
 
-    def step(self, key: PRNGKeyArray, state: State, action: Array) -> tuple[State, TimeStep]: ...
+    def step(self, key: PRNGKeyArray, state: State, action: Array, level: Brief) -> tuple[State, TimeStep]: ...
 
     def level(self, state: State) -> Level:
         """What was designed, from the state after the last step."""
@@ -106,7 +133,7 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Vectors:
     """A view of levels as points of a box, for curricula that fit distributions to vectors."""
 
     box: Box
@@ -115,41 +142,106 @@ class Parameters:
 
 
 @dataclass(frozen=True)
-class Domain:
-    """An environment with all that belongs to it: what a registry entry builds."""
+class Design:
+    """How teachers that learn make levels."""
 
-    env: Environment | HostEnvironment
-    space: LevelSpace
-    encoder: Callable[[Any], Any]
-    """From network settings to a module that embeds observations ``[T, B, ...]``."""
-    suite: Callable[[str], Suite]
-    """A held-out suite by name."""
-    suites: tuple[str, ...]
-    empty: Callable[[PRNGKeyArray], Level] | None = None
-    """A generator of the simplest levels, where there is one."""
-    editable: bool = True
-    """Can its levels be edited?"""
+    encoder: Callable[[Any, DesignTask], Any]
+    """From the teacher's encoder settings and the task to a module that embeds its observations."""
+    build: DesignTask | None = None
+    """A level from nothing."""
+    edit: Callable[[int], DesignTask] | None = None
+    """A level from another, with so many edits."""
+    settings: Any = field(default_factory=NoSettings)
+    """What there is to set about the encoder, with defaults."""
+
+
+def _no_metrics(level: Level) -> Metrics:
+    return {}
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What a teacher may do to levels. All but drawing them is an ability that some have and others do not."""
+
+    sample: Callable[[PRNGKeyArray], Level]
+    """A random level: the generator of domain randomisation."""
+    metrics: Callable[[Level], Metrics] = _no_metrics
+    """Complexity of one level as named scalars; booleans become shares when averaged."""
+    edit: Callable[[PRNGKeyArray, Level, int], Level] | None = None
+    """The level after so many small random changes."""
+    easy: Callable[[PRNGKeyArray], Level] | None = None
+    """A random level of the simplest kind."""
+    vectors: Vectors | None = None
+    """Levels as vectors."""
+    design: Design | None = None
+    """Levels as the work of a teacher that learns."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What counts."""
+
     success: float = 0.0
     """An episode is solved if its return exceeds this."""
     optimum: Callable[[Level], Array] | None = None
     """The highest return possible on a level, where it can be computed."""
-    parameters: Parameters | None = None
-    """Levels as vectors, where they are such."""
-    design: DesignTask | None = None
-    """How a teacher builds a level from nothing."""
-    editing: Callable[[int], DesignTask] | None = None
-    """How a teacher changes a level with so many edits."""
-    design_encoder: Callable[[Any, DesignTask], Any] | None = None
-    """From teacher settings to a module that embeds a design task's observations."""
-    to_text: Callable[[Level], str] | None = None
-    gallery: Callable[[Sequence[Level], Sequence[str], Path], None] | None = None
-    """Draw levels with captions into one picture."""
-    animate: Callable[[Level, State, Path], None] | None = None
-    """Draw one episode as a moving picture, from its level and its states ``[T + 1, ...]``."""
+    limit: int | None = None
+    """Steps after which an episode is cut off, where that is known."""
+
+
+@dataclass(frozen=True)
+class Suites(Mapping[str, Suite]):
+    """Held-out suites by name, built when they are looked up; single tasks are found too but not listed."""
+
+    names: tuple[str, ...]
+    build: Callable[[str], Suite]
+    """Refuses an unknown name in a sentence."""
+
+    def __getitem__(self, name: str) -> Suite:
+        return self.build(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Levels and episodes for people to see. Pictures are arrays ``uint8 [H, W, 3]``; for files see ``pictures``."""
+
+    text: Callable[[Level], str]
+    parse: Callable[[str], Level] | None = None
+    """The level of a text that ``text`` has written, or a person. Refuses others with a ``UserError``."""
+    picture: Callable[[Level], np.ndarray] | None = None
+    frames: Callable[[Level, State], Iterator[np.ndarray]] | None = None
+    """An episode, a picture a step, all of one size: from its level and its states ``[T + 1, ...]``."""
+    pace: int = 120
+    """Milliseconds a frame."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """An environment with all that belongs to it: what a registry entry builds."""
+
+    env: Environment | HostEnvironment
+    levels: Levels
+    encoder: Callable[[Any], Any]
+    """From encoder settings to a module that embeds observations ``[n, ...]``."""
+    suites: Mapping[str, Suite]
+    rules: Rules = Rules()
+    viewer: Viewer | None = None
+    """How its levels and episodes look, where anybody can tell."""
+
+
+def missing(what: str, why: str, instead: str) -> UserError:
+    """The sentence for an ability that an environment does not have."""
+    return UserError(f"This environment has no {what}, and {why}; {instead}.")
 
 
 def observation_spec(env: Environment | HostEnvironment, level: Level) -> Any:
     """Shapes and dtypes of an observation of ``env``, without playing."""
     if isinstance(env, HostEnvironment):
-        return jax.ShapeDtypeStruct(env.shape, env.dtype)
-    return jax.eval_shape(env.reset, jax.random.key(0), level)[1]
+        return env.observation_spec
+    return jax.eval_shape(lambda level: env.reset(jax.random.key(0), env.prepare(level)), level)[1]

@@ -1,65 +1,38 @@
-"""What every environment's presets share: a method's settings from the pieces that a table gives. No JAX here."""
+"""A preset: what an environment recommends, whatever the method. No JAX here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import unknown
-from ..settings import (
-    AccelSettings,
-    AdversarySettings,
-    AlpGmmSettings,
-    DRSettings,
-    EvolveSettings,
-    PairedSettings,
-    PLRSettings,
-    RepairedSettings,
-    ReplaySettings,
-    TeacherSettings,
-    TsclSettings,
-)
+from ..settings import NetworkSettings, NoSettings, PPOSettings, TrainSettings
 
 
-def curriculum(
-    method: str,
-    replay: ReplaySettings,
-    teacher: TeacherSettings,
-    evolve: EvolveSettings | None = None,
-    accel_rate: float = 0.8,
-    repaired_rate: float = 0.95,
-) -> Any:
-    """The settings of a method. ``replay`` is PLR's; ACCEL and REPAIRED replay at rates of their own."""
-    evolve = evolve or EvolveSettings()
-    repaired = replace(replay, rate=repaired_rate, relative=True)
-    table: dict[str, Callable[[], Any]] = {
-        "dr": DRSettings,
-        "plr": lambda: PLRSettings(replay),
-        "robust-plr": lambda: PLRSettings(replay),
-        "accel": lambda: AccelSettings(replace(replay, rate=accel_rate), evolve, teacher),
-        "minimax": lambda: PairedSettings(AdversarySettings("minimax", students=1), teacher),
-        "paired": lambda: PairedSettings(AdversarySettings("regret", students=2), teacher),
-        "population-paired": lambda: PairedSettings(AdversarySettings("population-regret", students=4), teacher),
-        "repaired": lambda: RepairedSettings(repaired, AdversarySettings("regret", students=2), teacher),
-        "tscl": TsclSettings,
-        "alp-gmm": AlpGmmSettings,
-    }
-    if method not in table:
-        raise unknown("method", method, table)
-    return table[method]()
+def _as_it_is(curriculum: Any) -> Mapping[str, Any]:
+    return {}
 
 
-def training_set(method: str, size: int) -> int:
-    """TSCL alone cannot do without a training set; ``size`` is best what replay's buffer would hold."""
-    return size if method == "tscl" else 0
+@dataclass(frozen=True)
+class Preset:
+    """Settings for an environment. It names no method: ``compose`` puts the two together."""
 
-
-def steps(method: str, updates: int, batch: int, accel_rate: float = 0.8) -> int:
-    """Environment steps for so many student updates on batches of so many steps, as in chapter 5's comparison.
-
-    Robust PLR and ACCEL learn from replayed levels only, but what else they play counts as well: new levels, and for
-    ACCEL the edits that follow every replay.
+    summary: str
+    env: Any
+    network: NetworkSettings
+    ppo: PPOSettings
+    train: TrainSettings
+    encoder: Any = field(default_factory=NoSettings)
+    sections: tuple[Any, ...] = ()
+    """Recommended values for sections that a method may have, such as ``ReplaySettings(capacity=1000)``."""
+    updates: int = 0
+    """Length of a run in student updates; ``train.steps`` follows from what a method plays for each. 0: as it is there.
     """
-    played = {"robust-plr": 2.0, "accel": (1 + accel_rate) / accel_rate}.get(method, 1.0)
-    return int(played * updates * batch)
+    training_set: int = 0
+    """Levels of a training set, for methods that cannot do without one; best what replay's buffer would hold."""
+    adapt: Callable[[Any], Mapping[str, Any]] = _as_it_is
+    """Changes by dotted name, from the sections of a method's settings as they were composed: for what a published
+    table says of one kind of method and not of another.
+    """
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    """Last of all, settings by dotted name as text. Those of sections that a method does not have are passed over."""

@@ -1,36 +1,82 @@
-"""Environments by name. Nothing is imported before it is asked for, so that listing them is instant."""
+"""Environments by name, by file, and from installed packages. Nothing is imported before it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import unknown
-from ..settings import Settings
+from ..errors import UserError, unknown
+from ..plugins import Plugin, absolute, from_file, installed, is_file
+from .presets import Preset
 
 if TYPE_CHECKING:
     from .base import Domain
-    from .custom.entry import FileEntry
     from .published import Published
+
+GROUP, NAME = "tutelage.environments", "environment"
+
+
+class EnvironmentEntry(Protocol):
+    """What is known of an environment before it is built. No JAX."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    @property
+    def presets(self) -> Mapping[str, Preset]: ...
+
+    @property
+    def default_preset(self) -> str: ...
+
+    @property
+    def published(self) -> tuple[Published, ...]:
+        """Figures from the literature."""
+        ...
+
+    def build(self, settings: Any) -> Domain:
+        """The environment from its part of the settings (``Settings.env``)."""
+        ...
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Where an environment lives. Its package has ``settings`` (presets) and ``domain`` (the environment itself), and
-    may have ``published`` (figures from the literature).
+class DomainEntry:
+    """A whole domain from outside: presets, and a function from settings to a ``Domain``."""
+
+    name: str
+    summary: str
+    presets: Mapping[str, Preset]
+    make: Callable[[Any], Domain]
+    default_preset: str = ""
+    published: tuple[Published, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.presets:
+            raise UserError(f"The environment {self.name} has no presets; give at least one.")
+        if not self.default_preset:
+            object.__setattr__(self, "default_preset", next(iter(self.presets)))
+
+    def build(self, settings: Any) -> Domain:
+        return self.make(settings)
+
+
+@dataclass(frozen=True)
+class PackageEntry:
+    """Where an environment of ours lives. Its package has ``settings`` (presets) and ``domain`` (the environment
+    itself), and may have ``published`` (figures from the literature).
     """
 
     name: str
     summary: str
-    package: str
+    package: str = field(repr=False)
 
     @property
-    def presets(self) -> Mapping[str, Callable[[str], Settings]]:
-        """Preset names, each a function from a method's name to settings."""
+    def presets(self) -> Mapping[str, Preset]:
         return import_module(f"{self.package}.settings").PRESETS
 
     @property
@@ -39,45 +85,51 @@ class Entry:
 
     @property
     def published(self) -> tuple[Published, ...]:
-        """Figures from the literature; none where the package has no module for them."""
         name = f"{self.package}.published"
         return import_module(name).PUBLISHED if find_spec(name) else ()
 
     def build(self, settings: Any) -> Domain:
-        """Build the environment from its part of the settings (``Settings.env``)."""
         return import_module(f"{self.package}.domain").build(settings)
 
 
-ENVIRONMENTS = {
+ENVIRONMENTS: dict[str, EnvironmentEntry] = {
     entry.name: entry
     for entry in [
-        Entry("maze", "partially observable mazes with MiniGrid's rules", "tutelage.envs.maze"),
-        Entry("walker", "BipedalWalker on terrains of eight parameters", "tutelage.envs.walker"),
-        Entry("matrix", "one-step games given by a payoff matrix, with exact answers", "tutelage.envs.matrix"),
+        PackageEntry("maze", "partially observable mazes with MiniGrid's rules", "tutelage.envs.maze"),
+        PackageEntry("walker", "BipedalWalker on terrains of eight parameters", "tutelage.envs.walker"),
+        PackageEntry("matrix", "one-step games given by a payoff matrix, with exact answers", "tutelage.envs.matrix"),
     ]
 }
 
 
-def environment(name: str) -> Entry | FileEntry:
+def names() -> list[str]:
+    """Every environment that can be named: ours first."""
+    return [*ENVIRONMENTS, *sorted(set(installed(GROUP)) - set(ENVIRONMENTS))]
+
+
+def environment(name: str) -> EnvironmentEntry:
     """Look up an environment by its name, or by the path of a Python file that defines one."""
-    if name.endswith(".py"):
-        from .custom.entry import entry
-
-        return entry(name)
-    if name not in ENVIRONMENTS:
-        raise unknown("environment", name, ENVIRONMENTS)
-    return ENVIRONMENTS[name]
-
-
-def preset(environment_name: str, method: str, name: str = "") -> Settings:
-    """The settings of a preset; without a name, the environment's default."""
-    entry = environment(environment_name)
-    name = name or entry.default_preset
-    if name not in entry.presets:
-        raise unknown(f"preset of {environment_name}", name, entry.presets)
-    return entry.presets[name](method)
+    if is_file(name):
+        return _entry(absolute(name), from_file(name, NAME))
+    if name in ENVIRONMENTS:
+        return ENVIRONMENTS[name]
+    plugins = installed(GROUP)
+    if name not in plugins:
+        raise unknown("environment", name, names())
+    return _entry(name, plugins[name].load())
 
 
-def label(environment_name: str) -> str:
-    """A short name of an environment, to call files after."""
-    return Path(environment_name).stem
+def _entry(name: str, plugin: Plugin) -> EnvironmentEntry:
+    """What somebody else has defined, under the name by which a run will find it again."""
+    from .custom.definition import Gymnasium, Jax
+    from .custom.entry import CustomEntry
+
+    found = plugin.value
+    if isinstance(found, DomainEntry):
+        return DomainEntry(name, found.summary, found.presets, found.make, found.default_preset, found.published)
+    if isinstance(found, Gymnasium | Jax):
+        return CustomEntry(name, plugin)
+    raise UserError(
+        f"'{NAME}' in {plugin.where} is of type {type(found).__name__}; make it a tutelage.Gymnasium(...), a "
+        "tutelage.Jax(...) or a tutelage.DomainEntry(...)."
+    )

@@ -1,7 +1,7 @@
 """Play a student on a suite. Every episode counts, and is played to its end.
 
-An episode's level and dice come from the seed, the task's name and the episode's number alone: the table of a task does
-not depend on what else is in its suite, and the same student and seed give the same table.
+An episode's level and all its randomness come from the seed, the task's name and the episode's number alone: the table
+of a task does not depend on what else is in its suite, and the same student and seed give the same table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..envs.base import Environment, Suite, Task
 from ..errors import require
 from ..hosts.environment import HostEnvironment
 from ..hosts.play import play_episodes
-from ..rl.ppo import Student, StudentState
+from ..rl.agent import Agent, AgentState
 from ..rollout import select
 from .statistics import min_over_attempts, standard_error
 
@@ -88,8 +88,8 @@ def pooled(evaluations: Sequence[Evaluation]) -> Evaluation:
 
 
 def evaluate(
-    student: Student,
-    state: StudentState,
+    agent: Agent,
+    state: AgentState,
     suite: Suite,
     episodes: int = 100,
     seed: int = 0,
@@ -108,7 +108,7 @@ def evaluate(
         levels = [sampler(task)(k) for task, k in zip(tasks, keys, strict=True)]
         stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *levels)
         longest = max(task.max_steps for task in tasks)
-        play = player(student, tasks[0].env, greedy)
+        play = player(agent, tasks[0].env, greedy)
         returns, lengths = jax.device_get(play(state, jnp.concatenate(keys), stacked, jnp.int32(longest)))
         for i, task in enumerate(tasks):
             mine = slice(i * episodes, (i + 1) * episodes)
@@ -137,19 +137,19 @@ def episode_level(task: Task, key: PRNGKeyArray) -> Any:
     return task.sample(jax.random.fold_in(key, 0))
 
 
-def dice(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+def episode_keys(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
     """The keys by which the episode with this key starts, and by which it goes on."""
     k_reset, k_play = jax.random.split(jax.random.fold_in(key, 1))
     return k_reset, k_play
 
 
-def actor(student: Student, greedy: bool) -> Callable[..., tuple[Any, Array]]:
+def actor(agent: Agent, greedy: bool) -> Callable[..., tuple[Any, Array]]:
     """Memory and action of a student at one step of one episode."""
 
-    def act(state: StudentState, key: PRNGKeyArray, memory: Any, obs: Any, first: Array) -> tuple[Any, Array]:
-        noise = student.noise(key, 1)
-        memory, decision = student.act(state, noise, *jax.tree.map(lambda x: x[None], (memory, obs, first)))
-        action = student.actions.mode(decision.policy) if greedy else decision.action
+    def act(state: AgentState, key: PRNGKeyArray, memory: Any, obs: Any, first: Array) -> tuple[Any, Array]:
+        noise = agent.noise(key, 1)
+        memory, decision = agent.act(state, noise, *jax.tree.map(lambda x: x[None], (memory, obs, first)))
+        action = agent.actions.mode(decision.policy) if greedy else decision.action
         return jax.tree.map(lambda x: x[0], (memory, action))
 
     return act
@@ -161,33 +161,34 @@ def sampler(task: Task) -> Callable[[PRNGKeyArray], Any]:
     return jax.jit(jax.vmap(lambda key: episode_level(task, key)))
 
 
-def player(student: Student, env: Environment | HostEnvironment, greedy: bool) -> Callable[..., tuple[Any, Any]]:
+def player(agent: Agent, env: Environment | HostEnvironment, greedy: bool) -> Callable[..., tuple[Any, Any]]:
     """Plays a batch of episodes: returns and lengths, from a student's state, keys, levels, and how long any can be."""
-    return _host_player(student, env, greedy) if isinstance(env, HostEnvironment) else _player(student, env, greedy)
+    return _host_player(agent, env, greedy) if isinstance(env, HostEnvironment) else _player(agent, env, greedy)
 
 
 @lru_cache(maxsize=64)
-def _player(student: Student, env: Environment, greedy: bool) -> Callable[..., tuple[Array, Array]]:
+def _player(agent: Agent, env: Environment, greedy: bool) -> Callable[..., tuple[Array, Array]]:
     """Play a batch of episodes at once, in memory that does not grow with their length."""
-    act = actor(student, greedy)
+    act = actor(agent, greedy)
 
-    def play(state: StudentState, keys: PRNGKeyArray, levels: Any, longest: Array) -> tuple[Array, Array]:
+    def play(state: AgentState, keys: PRNGKeyArray, levels: Any, longest: Array) -> tuple[Array, Array]:
         count = keys.shape[0]
-        k_reset, k_play = jax.vmap(dice)(keys)
-        env_state, obs = jax.vmap(env.reset)(k_reset, levels)
-        memory = student.initial_carry(count)
+        k_reset, k_play = jax.vmap(episode_keys)(keys)
+        prepared = jax.vmap(env.prepare)(levels)
+        env_state, obs = jax.vmap(env.reset)(k_reset, prepared)
+        memory = agent.initial_carry(count)
 
         def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             t, env_state, obs, memory, over, total, length = carry
             k = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, t)))(k_play)
             first = jnp.broadcast_to(t == 0, (count,))
             memory, action = jax.vmap(act, (None, 0, 0, 0, 0))(state, k[:, 0], memory, obs, first)
-            next_state, ts = jax.vmap(env.step)(k[:, 1], env_state, action)
+            next_state, ts = jax.vmap(env.step)(k[:, 1], env_state, action, prepared)
             # What is over stands still: nothing after an episode's end enters its return.
             env_state, obs = select(over, (env_state, obs), (next_state, ts.obs))
             total = total + jnp.where(over, 0.0, ts.reward)
             length = length + ~over
-            return t + 1, env_state, obs, memory, over | ts.terminated | ts.truncated, total, length
+            return t + 1, env_state, obs, memory, over | ts.done, total, length
 
         start = (
             jnp.int32(0),
@@ -205,11 +206,11 @@ def _player(student: Student, env: Environment, greedy: bool) -> Callable[..., t
 
 
 @lru_cache(maxsize=64)
-def host_actor(student: Student, greedy: bool) -> Callable[..., tuple[Any, Array]]:
+def host_actor(agent: Agent, greedy: bool) -> Callable[..., tuple[Any, Array]]:
     """Memory and actions of a student at step ``t`` of a batch of episodes, each with a key of its own."""
-    act = actor(student, greedy)
+    act = actor(agent, greedy)
 
-    def step(state: StudentState, keys: PRNGKeyArray, t: Array, memory: Any, obs: Any) -> tuple[Any, Array]:
+    def step(state: AgentState, keys: PRNGKeyArray, t: Array, memory: Any, obs: Any) -> tuple[Any, Array]:
         k_act = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, t))[0])(keys)
         first = jnp.broadcast_to(t == 0, keys.shape)
         return jax.vmap(act, (None, 0, 0, 0, 0))(state, k_act, memory, obs, first)
@@ -217,13 +218,13 @@ def host_actor(student: Student, greedy: bool) -> Callable[..., tuple[Any, Array
     return jax.jit(step)
 
 
-def _host_player(student: Student, env: HostEnvironment, greedy: bool) -> Callable[..., tuple[Any, Any]]:
+def _host_player(agent: Agent, env: HostEnvironment, greedy: bool) -> Callable[..., tuple[Any, Any]]:
     """As `_player`, for an environment outside of JAX."""
-    act = host_actor(student, greedy)
+    act = host_actor(agent, greedy)
 
-    def play(state: StudentState, keys: PRNGKeyArray, levels: Any, longest: Array) -> tuple[Any, Any]:
-        starts = jax.vmap(dice)(keys)
-        _, *played = play_episodes(partial(act, state), student.initial_carry, env, starts, levels, int(longest))
+    def play(state: AgentState, keys: PRNGKeyArray, levels: Any, longest: Array) -> tuple[Any, Any]:
+        starts = jax.vmap(episode_keys)(keys)
+        _, *played = play_episodes(partial(act, state), agent.initial_carry, env, starts, levels, int(longest))
         return played[0], played[1]
 
     return play

@@ -32,19 +32,19 @@ class GameResult(NamedTuple):
 def play_game(settings: Settings, iterations: int) -> GameResult:
     """Train on a matrix game and compare. Play of two sides that chase each other cycles; its average need not."""
     trainer = build(settings)
-    actions = trainer.student.actions
+    agent = trainer.learner.agent
+    actions = agent.actions
     assert isinstance(actions, Categorical)
 
     def step(state: TrainState, _: None) -> tuple[TrainState, jax.Array]:
         state, _metrics = trainer.step(state)
-        first = jax.tree.map(lambda x: x[0], state.students)
-        carry = trainer.student.initial_carry(1)
-        noise = trainer.student.noise(state.key, 1)
-        _, decision = trainer.student.act(first, noise, carry, jnp.ones((1, 1)), jnp.ones(1, bool))
+        first = jax.tree.map(lambda x: x[0], state.students.agent)
+        noise = agent.noise(state.key, 1)
+        _, decision = agent.act(first, noise, agent.initial_carry(1), jnp.ones((1, 1)), jnp.ones(1, bool))
         return state, actions.probabilities(decision.policy)[0]
 
     run = jax.jit(lambda state: jax.lax.scan(step, state, None, length=iterations)[1])
-    policies = np.asarray(run(trainer.init(settings.train.seed, settings.train.coins)), np.float64)
+    policies = np.asarray(run(trainer.init(settings.train.seed, settings.train.shared_seed)), np.float64)
     policy = policies[iterations // 2 :].mean(axis=0)
     payoffs = matrix(settings.env)
     return GameResult(

@@ -14,9 +14,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..envs.base import Task
 from ..hosts.environment import HostEnvironment
 from ..hosts.play import play_episodes
-from ..rl.ppo import Student, StudentState
+from ..rl.agent import Agent, AgentState
 from ..types import Level, State
-from .evaluate import actor, dice, episode_key, episode_level, host_actor
+from .evaluate import actor, episode_key, episode_keys, episode_level, host_actor
 
 
 class Episode(NamedTuple):
@@ -41,7 +41,7 @@ class Episode(NamedTuple):
 
 
 def record(
-    student: Student, state: StudentState, task: Task, seed: int = 0, number: int = 0, greedy: bool = False
+    agent: Agent, state: AgentState, task: Task, seed: int = 0, number: int = 0, greedy: bool = False
 ) -> Episode:
     """Play episode ``number`` of a task again: the one that ``evaluate`` counts with the same seed.
 
@@ -49,38 +49,38 @@ def record(
     """
     key = episode_key(seed, task, number)
     if isinstance(task.env, HostEnvironment):
-        return _record_host(student, state, task, task.env, key, greedy)
-    level, states, actions, rewards, length = jax.device_get(_recorder(student, task, greedy)(state, key))
+        return _record_host(agent, state, task, task.env, key, greedy)
+    level, states, actions, rewards, length = jax.device_get(_recorder(agent, task, greedy)(state, key))
     length = int(length)
     return Episode(level, jax.tree.map(lambda x: x[: length + 1], states), actions[:length], rewards[:length])
 
 
 @lru_cache(maxsize=64)
-def _recorder(student: Student, task: Task, greedy: bool) -> Callable[[StudentState, PRNGKeyArray], tuple[Any, ...]]:
+def _recorder(agent: Agent, task: Task, greedy: bool) -> Callable[[AgentState, PRNGKeyArray], tuple[Any, ...]]:
     """Buffers are as long as the longest episode, but no step is played after the end."""
-    act, env, longest = actor(student, greedy), task.env, task.max_steps
+    act, env, longest = actor(agent, greedy), task.env, task.max_steps
     assert not isinstance(env, HostEnvironment)
-    choice = jax.eval_shape(student.actions.mode, jnp.zeros(student.actions.outputs + student.actions.constants))
+    choice = jax.eval_shape(agent.actions.mode, jnp.zeros(agent.actions.outputs + agent.actions.constants))
 
-    def play(state: StudentState, key: PRNGKeyArray) -> tuple[Any, ...]:
+    def play(state: AgentState, key: PRNGKeyArray) -> tuple[Any, ...]:
         level = episode_level(task, key)
-        k_reset, k_play = dice(key)
-        env_state, obs = env.reset(k_reset, level)
-        memory = jax.tree.map(lambda x: x[0], student.initial_carry(1))
+        k_reset, k_play = episode_keys(key)
+        prepared = env.prepare(level)
+        env_state, obs = env.reset(k_reset, prepared)
+        memory = jax.tree.map(lambda x: x[0], agent.initial_carry(1))
 
         def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            t, env_state, obs, memory, over, states, actions, rewards = carry
+            t, env_state, obs, memory, _, states, actions, rewards = carry
             k_act, k_step = jax.random.split(jax.random.fold_in(k_play, t))
             memory, action = act(state, k_act, memory, obs, t == 0)
-            env_state, ts = env.step(k_step, env_state, action)
+            env_state, ts = env.step(k_step, env_state, action, prepared)
             states = jax.tree.map(lambda all, x: all.at[t + 1].set(x), states, env_state)
-            over = ts.terminated | ts.truncated
             return (
                 t + 1,
                 env_state,
                 ts.obs,
                 memory,
-                over,
+                ts.done,
                 states,
                 actions.at[t].set(action),
                 rewards.at[t].set(ts.reward),
@@ -106,14 +106,14 @@ def _recorder(student: Student, task: Task, greedy: bool) -> Callable[[StudentSt
 
 
 def _record_host(
-    student: Student, state: StudentState, task: Task, env: HostEnvironment, key: PRNGKeyArray, greedy: bool
+    agent: Agent, state: AgentState, task: Task, env: HostEnvironment, key: PRNGKeyArray, greedy: bool
 ) -> Episode:
     level = jax.device_get(episode_level(task, key))
-    k_reset, k_play = dice(key)
+    k_reset, k_play = episode_keys(key)
     steps: list[tuple[np.ndarray, float]] = []
     seeds, _, lengths = play_episodes(
-        partial(host_actor(student, greedy), state),
-        student.initial_carry,
+        partial(host_actor(agent, greedy), state),
+        agent.initial_carry,
         env,
         (k_reset[None], k_play[None]),
         jax.tree.map(lambda x: np.asarray(x)[None], level),

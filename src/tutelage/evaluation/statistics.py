@@ -156,11 +156,16 @@ def welch(x: np.ndarray, y: np.ndarray) -> Welch:
 # --- the bad end
 
 
-def cvar(values: np.ndarray, share: float = 0.1) -> float:
-    """Conditional value at risk: the mean of the lowest share of values, with a part of the value at the border."""
+def cvar(values: np.ndarray, share: float = 0.1, by: np.ndarray | None = None) -> float:
+    """Conditional value at risk: the mean of the lowest share of values, with a part of the value at the border.
+
+    ``by`` says which are the lowest instead of the values themselves. Values that are estimates need it: the lowest of
+    them were unlucky as well, and an independent estimate of the same things is not.
+    """
     require(0 < share <= 1, f"The share is {share}; give a number above 0 and up to 1.")
-    values = np.sort(np.asarray(values, np.float64).reshape(-1))
+    values = np.asarray(values, np.float64).reshape(-1)
     require(len(values) > 0, "There are no values to take the worst of.")
+    values = values[np.argsort(values if by is None else np.asarray(by).reshape(-1), kind="stable")]
     weight = np.clip(share * len(values) - np.arange(len(values)), 0.0, 1.0)
     return float((weight * values).sum() / weight.sum())
 

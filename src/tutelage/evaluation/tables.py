@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .evaluate import Evaluation
-from .risk import Attempts
+from .robustness import WorstCase
 
 
 def evaluation(result: Evaluation) -> str:
@@ -25,16 +25,16 @@ def evaluation(result: Evaluation) -> str:
     return "\n".join(lines)
 
 
-def attempts(played: Attempts, suite: str, seed: int) -> str:
+def worst_case(played: WorstCase, suite: str, seed: int) -> str:
     """From all levels to the worst."""
-    levels, times = played.returns.shape
     rows = [("all levels", played.mean())]
     rows += [(f"worst {share:.0%} of levels", played.cvar(share)) for share in (0.2, 0.1, 0.05, 0.01)]
-    rows.append((f"worst of {times} attempts", played.worst_attempt()))
+    rows.append((f"worst of {played.episodes} episodes", played.worst_episode()))
     lines = [f"{'':<22}  solved  return"]
     lines += [f"{name:<22}  {figures.solved:>6.2f}  {figures.returns:>6.3f}" for name, figures in rows]
+    left_out = f" ({played.unsolvable:,} more cannot be solved and were left out)" if played.unsolvable else ""
     lines.append(
-        f"{suite}, {levels} new levels, {times} attempts each, seed {seed}; the worst levels (CVaR) have the lowest "
-        "mean over attempts, by either measure"
+        f"{suite}, {played.levels:,} new levels{left_out}, seed {seed}; the worst levels (CVaR), by either measure, "
+        f"were found in {played.episodes} episodes each and scored in {played.episodes} others"
     )
     return "\n".join(lines)

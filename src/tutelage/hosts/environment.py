@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import jax
 
 from ..types import ActionSpace, Discrete
+from .fields import Field, nested
 from .settings import PATIENCE
-from .simulator import Field, Maker
+from .simulator import Maker
 
 
 @dataclass(frozen=True)
@@ -14,17 +18,17 @@ class HostEnvironment:
     """Played by worker processes, many at a time; each takes its level when it is reset."""
 
     maker: Maker
-    shape: tuple[int, ...]
-    """Of an observation; so is the dtype."""
-    dtype: str
+    observation: tuple[Field, ...]
+    """Its arrays, each named by the path to it; an observation that is one array has an empty name."""
     action_space: ActionSpace
     workers: int = 0
     """Processes that play; 0 for one a core."""
     patience: float = PATIENCE
 
     @property
-    def observation(self) -> Field:
-        return Field("obs", self.shape, self.dtype)
+    def observation_spec(self) -> Any:
+        """Shapes and dtypes of an observation: of one array, or of dictionaries of arrays."""
+        return nested({name: jax.ShapeDtypeStruct(shape, dtype) for name, shape, dtype in self.observation})
 
     @property
     def action(self) -> Field:

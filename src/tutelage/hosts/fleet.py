@@ -24,8 +24,9 @@ import numpy as np
 from ..errors import UserError
 from ..machine import cores
 from .environment import HostEnvironment
+from .fields import Field, arrays, nested
 from .settings import PATIENCE
-from .simulator import ALL, DONE, PARTS, QUIT, RESET, STEP, Field, arrays, work
+from .simulator import ALL, DONE, FINAL, OBS, PARTS, QUIT, RESET, STEP, work
 
 _open: dict[HostEnvironment, Fleet] = {}
 
@@ -73,10 +74,9 @@ class Fleet:
 
     def __init__(self, env: HostEnvironment, level: Sequence[Field], number: int, workers: int) -> None:
         self.env, self.level, self.number = env, tuple(level), number
-        each = [Field(f.name, (number, *f.shape), f.dtype) for f in (env.observation, env.action, *level)]
+        seen = [Field(kind + name, shape, dtype) for kind in (OBS, FINAL) for name, shape, dtype in env.observation]
         fields = [
-            *each,
-            Field("next_obs", (number, *env.shape), env.dtype),
+            *(Field(name, (number, *shape), dtype) for name, shape, dtype in (*seen, env.action, *level)),
             Field("reward", (number,), "float32"),
             Field("terminated", (number,), "bool"),
             Field("truncated", (number,), "bool"),
@@ -123,15 +123,17 @@ class Fleet:
         self._memory.close()
         self._memory.unlink()
 
-    def reset(self, levels: Mapping[str, np.ndarray], seeds: np.ndarray) -> np.ndarray:
-        """Start an episode everywhere; every environment has its level and its seed. Returns the observations."""
+    def reset(self, levels: Mapping[str, np.ndarray], seeds: np.ndarray) -> Any:
+        """Start an episode everywhere; every environment has its level and its seed. Returns the observations, a tree
+        of arrays.
+        """
         for name, value in levels.items():
             self.shared[f"level/{name}"][...] = value
         self.shared["seed"][...] = seeds
         self.shared["active"][...] = True
         self._order(RESET + ALL, "starting an episode")
         self._receive("starting an episode")
-        return self.shared["obs"].copy()
+        return self._seen(OBS, ALL)
 
     def send(self, actions: np.ndarray, active: np.ndarray | bool = True, part: bytes = ALL) -> None:
         """Let one action be played everywhere, or where somebody is still ``active``.
@@ -142,13 +144,24 @@ class Fleet:
         self.shared["active"][PARTS[part]] = active
         self._order(STEP + part, "playing a step")
 
-    def receive(self, part: bytes = ALL) -> dict[str, np.ndarray]:
-        """What followed; parts answer in the order in which they were sent to. Who is done has started again on its
-        level: ``obs`` is of the new episode, ``next_obs`` the true successor.
+    def receive(self, part: bytes = ALL) -> dict[str, Any]:
+        """What followed: ``obs``, ``final_obs``, ``reward``, ``terminated``, ``truncated``. Parts answer in the order
+        in which they were sent to.
+
+        Where an episode has ended, the next has been started on the same level. ``obs`` is what the policy sees next:
+        there, the first observation of the new episode. ``final_obs`` is what the action has led to: there, the last
+        observation of the episode that has ended. Everywhere else the two are the same.
         """
         self._receive("playing a step")
-        names = ("obs", "next_obs", "reward", "terminated", "truncated")
-        return {name: self.shared[name][PARTS[part]].copy() for name in names}
+        found = {name: self.shared[name][PARTS[part]].copy() for name in ("reward", "terminated", "truncated")}
+        obs = final = self._seen(OBS, part)
+        # An observation may be large. (To count is many times as fast as to ask for any.)
+        if np.count_nonzero(found["terminated"]) or np.count_nonzero(found["truncated"]):
+            final = self._seen(FINAL, part)
+        return {"obs": obs, "final_obs": final, **found}
+
+    def _seen(self, kind: str, part: bytes) -> Any:
+        return nested({name: self.shared[kind + name][PARTS[part]].copy() for name, _, _ in self.env.observation})
 
     def _receive(self, doing: str) -> None:
         try:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from ..rl.ppo import Student, StudentState
+from ..rl.agent import Agent, AgentState
 from ..students import vmap_students
 from ..types import Level, Rollout
 from .environment import HostEnvironment
@@ -40,35 +40,34 @@ class HostCollector:
     """Plays students in a fleet of simulators, for the same rollout as a ``JaxCollector`` gives."""
 
     env: HostEnvironment
-    student: Student
+    agent: Agent
     steps: int
     pure: ClassVar[bool] = False
 
-    def __call__(self, key: PRNGKeyArray, students: StudentState, levels: Level) -> Rollout:
+    def __call__(self, key: PRNGKeyArray, students: AgentState, levels: Level) -> Rollout:
         """Play ``levels`` (``[S, B, ...]``) from the start for ``steps`` steps each."""
         count, batch = size = jax.tree.leaves(levels)[0].shape[:2]
         number = count * batch
         named = {name: value.reshape(number, *value.shape[2:]) for name, value in by_name(levels).items()}
-        students = students._replace(optimiser=())  # which no step reads: handing it over at every one takes time
         k_seeds, k_play = jax.random.split(key)
         fleet = get_fleet(self.env, named, number)
-        obs = fleet.reset(named, random_seeds(k_seeds, number)).reshape(*size, *self.env.shape)
+        obs = _unflattened(fleet.reset(named, random_seeds(k_seeds, number)), size)
         log = _Log(count, self.steps, batch)
         # Two halves take turns: while simulators play the one, the student chooses for the other. Of few levels all are
         # played at once, for it chooses for eight as long as for sixteen.
         parts = (ALL,) if batch % 2 or batch < ENOUGH else (EVEN, ODD)
         halves = [
-            _Half(fleet, log, self.student, students, key, part, obs[:, PARTS[part]])
+            _Half(fleet, log, self.agent, students, key, part, obs)
             for part, key in zip(parts, jax.random.split(k_play, len(parts)), strict=True)
         ]
         for t in range(self.steps):
             for half in halves:
                 if t > 0:
-                    half.hear(t - 1)
+                    half.receive(t - 1)
                 half.act(t)
         last = np.empty(size, np.float32)
         for part, half in zip(parts, halves, strict=True):
-            half.hear(self.steps - 1)
+            half.receive(self.steps - 1)
             last[:, PARTS[part]] = half.expected()
         found = log.arrays
         following = np.concatenate([found["value"][:, 1:], last[:, None]], axis=1)
@@ -76,20 +75,29 @@ class HostCollector:
         return Rollout(**found)
 
 
+def _unflattened(tree: Any, size: tuple[int, int]) -> Any:
+    """``[S * B, ...]`` as ``[S, B, ...]``."""
+    return jax.tree.map(lambda x: x.reshape(*size, *x.shape[1:]), tree)
+
+
 class _Log:
-    """Arrays ``[S, T, B, ...]``, written step by step, and all levels or every other one at a time."""
+    """Trees of arrays ``[S, T, B, ...]``, written step by step, and all levels or every other one at a time."""
 
     def __init__(self, count: int, steps: int, batch: int) -> None:
         self.arrays: dict[str, Any] = {}
         self.steps = steps
         self._size = (count, steps, batch)
+        self._leaves: dict[tuple[str, ...], list[np.ndarray]] = {}
 
     def write(self, t: int, part: bytes, **values: Any) -> None:
-        for name, value in values.items():
-            array = np.asarray(value)
-            if name not in self.arrays:
-                self.arrays[name] = np.empty((*self._size, *array.shape[2:]), array.dtype)
-            self.arrays[name][:, t, PARTS[part]] = array
+        """What is written together at one step is so at every step."""
+        names, place = tuple(values), (slice(None), t, PARTS[part])
+        if names not in self._leaves:
+            new = jax.tree.map(lambda x: np.empty((*self._size, *x.shape[2:]), x.dtype), values)
+            self.arrays |= new
+            self._leaves[names] = jax.tree.leaves(new)
+        for array, value in zip(self._leaves[names], jax.tree.leaves(values), strict=True):
+            array[place] = np.asarray(value)
 
 
 class _Half:
@@ -99,20 +107,22 @@ class _Half:
         self,
         fleet: Fleet,
         log: _Log,
-        student: Student,
-        students: StudentState,
+        agent: Agent,
+        students: AgentState,
         key: PRNGKeyArray,
         part: bytes,
-        obs: np.ndarray,
+        obs: Any,
     ) -> None:
-        count, batch = self._size = obs.shape[:2]
+        """``obs`` is what students see at first, on all levels."""
         self._fleet, self._log, self._part = fleet, log, part
-        self._students, self._obs = students, obs
-        noise, self._act, self._value = compiled_student(student, count, batch)
+        self._students, self._obs = students, jax.tree.map(lambda x: x[:, PARTS[part]], obs)
+        count, batch = self._size = jax.tree.leaves(self._obs)[0].shape[:2]
+        noise, self._act, self._value = compiled_agent(agent, count, batch)
         # All at once and ahead of time: a step should have nothing to do but to act.
         self._noise = np.asarray(noise(jax.random.split(key, log.steps)))
-        self._memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), student.initial_carry(batch))
+        self._memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), agent.initial_carry(batch))
         self._first, self._nobody = np.ones(self._size, bool), np.zeros(self._size, bool)
+        self._nothing = np.zeros(self._size, np.float32)
 
     def act(self, t: int) -> None:
         """Choose actions, and send them."""
@@ -120,40 +130,39 @@ class _Half:
         action = np.asarray(chosen.action)
         self._fleet.send(action.reshape(-1, *action.shape[2:]), part=self._part)
         # While the simulators work.
-        self._write(t, obs=self._obs, first=self._first, action=action)
-        self._write(t, log_prob=chosen.log_prob, policy=chosen.policy, value=chosen.value)
+        seen = {"obs": self._obs, "first": self._first, "action": action}
+        self._log.write(t, self._part, **seen, log_prob=chosen.log_prob, policy=chosen.policy, value=chosen.value)
 
-    def hear(self, t: int) -> None:
-        """Receive what followed."""
-        answer = {name: x.reshape(*self._size, *x.shape[1:]) for name, x in self._fleet.receive(self._part).items()}
-        self._obs, self._first = answer["obs"], answer["terminated"] | answer["truncated"]
-        cut = answer["truncated"] & ~answer["terminated"]
-        after = np.zeros(self._size, np.float32)
-        if cut.any():
-            after = self._value(self._students, self._memory, answer["next_obs"], self._nobody)
-        self._write(t, cut=cut, after=after)
-        self._write(t, **{name: answer[name] for name in ("reward", "terminated", "truncated")})
+    def receive(self, t: int) -> None:
+        """What followed."""
+        answer = self._fleet.receive(self._part)
+        reward, terminated, truncated = (answer[x].reshape(self._size) for x in ("reward", "terminated", "truncated"))
+        self._obs, self._first = _unflattened(answer["obs"], self._size), terminated | truncated
+        cut = truncated & ~terminated
+        after = self._nothing
+        if np.count_nonzero(cut):
+            final = _unflattened(answer["final_obs"], self._size)
+            after = self._value(self._students, self._memory, final, self._nobody)
+        ends = {"terminated": terminated, "truncated": truncated, "done": self._first}
+        self._log.write(t, self._part, **ends, reward=reward, cut=cut, after=after)
 
     def expected(self) -> np.ndarray:
         """What the students expect of what would follow."""
         return np.asarray(self._value(self._students, self._memory, self._obs, self._first))
 
-    def _write(self, t: int, **values: Any) -> None:
-        self._log.write(t, self._part, **values)
-
 
 @lru_cache(maxsize=64)
-def compiled_student(student: Student, count: int, batch: int) -> tuple[Callable[..., Any], ...]:
+def compiled_agent(agent: Agent, count: int, batch: int) -> tuple[Callable[..., Any], ...]:
     """How so many students play so many levels each: ``noise(keys)`` is what is random at steps with these keys,
     ``act(students, noise, memory, obs, first)`` gives memory and decision, ``value(students, memory, obs, first)`` what
     they expect.
     """
-    noise_of = vmap_students(lambda key: student.noise(key, batch), count)
+    noise_of = vmap_students(lambda key: agent.noise(key, batch), count)
 
     def noise(key: PRNGKeyArray) -> Array:
         return noise_of(jax.random.split(key, count))
 
-    act, value = vmap_students(student.act, count), vmap_students(student.value, count)
+    act, value = vmap_students(agent.act, count), vmap_students(agent.value, count)
     return jax.jit(jax.vmap(noise)), jax.jit(act), jax.jit(value)
 
 
@@ -164,7 +173,7 @@ def play_episodes(
     keys: tuple[PRNGKeyArray, PRNGKeyArray],
     levels: Level,
     longest: int,
-    watch: Callable[[Mapping[str, np.ndarray]], None] = lambda step: None,
+    watch: Callable[[Mapping[str, Any]], None] = lambda step: None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One episode on each level, to its end: seeds, returns and lengths. As many are played at once as the fleet has.
 

@@ -6,24 +6,23 @@ went wrong, and arrays at fixed places in shared memory. Nothing is pickled but 
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import os
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from math import isfinite
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
-from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .spaces import Observed, Played, observed, played
+from ..plugins import load_file
+from .fields import Field, arrays, nested
+from .spaces import Malformed, Observed, Played, observed, played
 
 RESET, STEP, QUIT = b"r", b"s", b"q"
 DONE = b"."
@@ -32,46 +31,10 @@ PARTS = {b"a": slice(None), b"0": slice(0, None, 2), b"1": slice(1, None, 2)}
 """Of all environments an order is for: all, or every other one. The second byte of an order."""
 ALL, EVEN, ODD = PARTS
 
-
-class Field(NamedTuple):
-    """An array that both sides see, with one entry for every environment."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-
-    @property
-    def bytes(self) -> int:
-        size = int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
-        return max(-(-size // 64), 1) * 64  # a cache line at least, so that no two fields share one
-
-
-def arrays(memory: SharedMemory, fields: Sequence[Field]) -> dict[str, np.ndarray]:
-    """The arrays in a piece of shared memory, one after the other."""
-    found, start = {}, 0
-    for field in fields:
-        found[field.name] = np.ndarray(field.shape, field.dtype, memory.buf, start)
-        start += field.bytes
-    return found
-
-
-def load_file(path: str) -> ModuleType:
-    """A Python file as a module, run once in every process."""
-    name = f"_tutelage_{Path(path).stem}"
-    known = sys.modules.get(name)
-    if known is not None and known.__file__ == path:
-        return known
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+OBS, FINAL = "obs/", "final_obs/"
+"""What the names of an observation's arrays begin with: of the one to act on, and of what the last action has led to.
+They differ where an episode has ended, for there another has been started.
+"""
 
 
 class Maker(NamedTuple):
@@ -86,10 +49,6 @@ class Maker(NamedTuple):
         module = load_file(self.module) if self.module.endswith(".py") else importlib.import_module(self.module)
         function: Callable[..., Any] = reduce(getattr, self.name.split("."), module)
         return function(**json.loads(self.arguments))
-
-
-class Malformed(Exception):
-    """An environment has answered with what it did not announce."""
 
 
 def work(pipe: Connection, memory_name: str, fields: Sequence[Field], mine: range, maker: Maker) -> None:
@@ -136,10 +95,18 @@ class Simulators:
             self._busy[0] = at
             self._environments[at] = maker()
         first = self._environments[mine.start]
-        self._observed: Observed = observed(first.observation_space)
+        self._seen = self._layout(observed(first.observation_space))
         self._played: Played = played(first.action_space)
         everyone = range(shared["active"].size)
         self._parts = {name: [at for at in everyone[part] if at in mine] for name, part in PARTS.items()}
+
+    def _layout(self, entries: Sequence[Observed]) -> dict[str, list[tuple[Observed, np.ndarray]]]:
+        """The arrays of an observation, with where each is shown."""
+        announced = {name.removeprefix(OBS) for name in self._shared if name.startswith(OBS)}
+        given = {entry.field.name for entry in entries}
+        if given != announced:
+            raise Malformed(f"the observation space has the entries {sorted(given)}, and not {sorted(announced)}")
+        return {kind: [(entry, self._shared[kind + entry.field.name]) for entry in entries] for kind in (OBS, FINAL)}
 
     def obey(self, order: bytes) -> None:
         """Play a step, or start an episode, in a part of the environments."""
@@ -149,8 +116,8 @@ class Simulators:
             places = self._step(places)
         for at in places:
             self._busy[0] = at
-            self._show("obs", at, self._reset(at))
-        self._check_finite("obs", places)
+            self._show(OBS, at, self._reset(at))
+        self._check_finite(OBS, places)
 
     def _step(self, places: list[int]) -> list[int]:
         """Returns where an episode has ended."""
@@ -159,14 +126,15 @@ class Simulators:
         for at, action in zip(places, self._played.actions(shared["action"][places]), strict=True):
             self._busy[0] = at  # should this be the last thing that the worker does
             obs, reward, terminated, truncated, _ = self._environments[at].step(action)
-            self._show("next_obs", at, obs)
+            self._show(FINAL, at, obs)
             if not isfinite(reward):
                 raise Malformed(f"step() gave a reward of {reward}")
             rewards[at], terminations[at], truncations[at] = reward, terminated, truncated
             if terminated or truncated:
                 done.append(at)
-        self._check_finite("next_obs", places)
-        shared["obs"][places] = shared["next_obs"][places]
+        self._check_finite(FINAL, places)
+        for (_, shown), (_, final) in zip(self._seen[OBS], self._seen[FINAL], strict=True):
+            shown[places] = final[places]
         return done
 
     def _reset(self, at: int) -> Any:
@@ -177,27 +145,21 @@ class Simulators:
         level = nested({name.removeprefix("level/"): shared[name][at].copy() for name in self._levels})
         return self._environments[at].reset(seed=seed, options={"level": level})[0]
 
-    def _show(self, name: str, at: int, given: Any) -> None:
-        obs, place = self._observed.array(given), self._shared[name][at]
-        if obs.shape != place.shape:
-            raise Malformed(f"an observation has the shape {obs.shape}, and the observation space says {place.shape}")
-        if obs.dtype != place.dtype and not np.can_cast(obs.dtype, place.dtype, "same_kind"):
-            raise Malformed(f"an observation is of {obs.dtype}, and the observation space says {place.dtype}")
-        place[...] = obs
+    def _show(self, kind: str, at: int, given: Any) -> None:
+        for ((name, _, _), read), shown in self._seen[kind]:
+            array, shape, dtype = read(given), shown.shape[1:], shown.dtype
+            if array.shape != shape:
+                raise Malformed(f"{_called(name)} has the shape {array.shape}, and the observation space says {shape}")
+            if array.dtype != dtype and not np.can_cast(array.dtype, dtype, "same_kind"):
+                raise Malformed(f"{_called(name)} is of {array.dtype}, and the observation space says {dtype}")
+            shown[at] = array
 
-    def _check_finite(self, name: str, places: list[int]) -> None:
-        shown = self._shared[name]
-        if shown.dtype.kind == "f" and not np.isfinite(shown[places]).all():
-            self._busy[0] = next(at for at in places if not np.isfinite(shown[at]).all())
-            raise Malformed("an observation has an entry that is not finite")
+    def _check_finite(self, kind: str, places: list[int]) -> None:
+        for ((name, _, _), _), shown in self._seen[kind]:
+            if shown.dtype.kind == "f" and not np.isfinite(shown[places]).all():
+                self._busy[0] = next(at for at in places if not np.isfinite(shown[at]).all())
+                raise Malformed(f"{_called(name)} has an entry that is not finite")
 
 
-def nested(flat: Mapping[str, Any]) -> Any:
-    """A level as its environment is given it: an array, or dictionaries of arrays by the names of its fields."""
-    if list(flat) == [""]:
-        return flat[""]
-    level: dict[str, Any] = {}
-    for name, value in flat.items():
-        *path, last = name.split("/")
-        reduce(lambda place, key: place.setdefault(key, {}), path, level)[last] = value
-    return level
+def _called(name: str) -> str:
+    return f"'{name}' of an observation" if name else "an observation"

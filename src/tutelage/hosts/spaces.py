@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UserError, require
+from .fields import Field
+
+
+class Malformed(Exception):
+    """An environment has answered with what it did not announce."""
 
 
 class Observed(NamedTuple):
-    """Observations as arrays of one shape."""
+    """One array of an observation, and how it is read from what an environment gives."""
 
-    shape: tuple[int, ...]
-    dtype: str
-    array: Callable[[Any], np.ndarray]
+    field: Field
+    read: Callable[[Any], np.ndarray]
 
 
 class Played(NamedTuple):
@@ -27,18 +31,54 @@ class Played(NamedTuple):
     """Those of several environments, each as its environment wants it."""
 
 
-def observed(space: Any) -> Observed:
-    """A box keeps its shape; any other space of fixed size becomes one vector."""
+def observed(space: Any) -> tuple[Observed, ...]:
+    """The arrays of an observation. A box keeps its shape; the entries of dictionaries and tuples stay apart, called by
+    their keys and numbers; any other space of fixed size becomes one vector.
+    """
+    found = tuple(_arrays(space, ""))
+    require(len(found) > 0, f"The observation space is {space}, in which there is nothing to see; give it an entry.")
+    names = [one.field.name for one in found]
+    for i, name in enumerate(names):
+        for other in names[:i] + names[i + 1 :]:
+            require(
+                other != name and not other.startswith(f"{name}/"),
+                f"The observation space has the entries '{name}' and '{other}', and a '/' in a name is for an entry "
+                "within another; rename one.",
+            )
+    return found
+
+
+def _arrays(space: Any, name: str) -> Iterator[Observed]:
     from gymnasium import spaces
 
-    if isinstance(space, spaces.Box):
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        entries = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        for key, inner in entries:
+            for field, read in _arrays(inner, f"{name}/{key}" if name else str(key)):
+                yield Observed(field, _entry(key, field.name, read))
+    elif isinstance(space, spaces.Box):
         dtype = "float32" if space.dtype.kind == "f" else str(space.dtype)
-        return Observed(space.shape, dtype, np.asarray)
-    if getattr(space, "is_np_flattenable", False):
-        return Observed((spaces.flatdim(space),), "float32", lambda obs: np.asarray(spaces.flatten(space, obs)))
-    raise UserError(
-        f"The observation space is {space}, which has no fixed size; give a Box, or a Dict, Tuple or Discrete of them."
-    )
+        yield Observed(Field(name, space.shape, dtype), np.asarray)
+    elif getattr(space, "is_np_flattenable", False):
+        shape = (spaces.flatdim(space),)
+        yield Observed(Field(name, shape, "float32"), lambda obs: np.asarray(spaces.flatten(space, obs)))
+    else:
+        where = f"At '{name}' the" if name else "The"
+        raise UserError(
+            f"{where} observation space is {space}, which has no fixed size; "
+            "give a Box, or a Dict, Tuple or Discrete of them."
+        )
+
+
+def _entry(key: Any, name: str, read: Callable[[Any], np.ndarray]) -> Callable[[Any], np.ndarray]:
+    def inner(obs: Any) -> np.ndarray:
+        try:
+            part = obs[key]
+        except (KeyError, IndexError, TypeError):
+            raise Malformed(f"an observation has no '{name}', and the observation space has") from None
+        return read(part)
+
+    return inner
 
 
 def played(space: Any) -> Played:

@@ -14,7 +14,7 @@ from .records import Study
 from .tables import Table, row
 
 if TYPE_CHECKING:
-    from .pictures import Picture, Show
+    from .pictures import Picture, RunPictures
 
 MARK = "made by tutelage report"
 """In the head of everything that is written, so that a report replaces a report and nothing else."""
@@ -25,7 +25,7 @@ class Content(NamedTuple):
 
     title: str
     comparison: Comparison
-    shows: Mapping[str, Show]
+    pictures: Mapping[str, RunPictures]
     """Pictures of a run of each method, by the method's label. Empty for a report without pictures."""
     version: str
     date: str
@@ -81,7 +81,7 @@ def to_html(content: Content) -> str:
         _section("Held-out performance", _performance(content)),
         _section("Comparison" if len(content.study.methods) > 1 else "Task by task", _tables(content)),
         _section("Levels while training", _complexity(content.study)),
-        *(_shown(label, show, content) for label, show in content.shows.items()),
+        *(_shown(label, pictures, content) for label, pictures in content.pictures.items()),
         _section("About this page", tables.to_html(runs_table(content.study))),
     ]
     title = escape(content.title)
@@ -157,23 +157,25 @@ def _complexity(study: Study) -> str:
     return body
 
 
-def _shown(label: str, show: Show, content: Content) -> str:
+def _shown(label: str, pictures: RunPictures, content: Content) -> str:
     method = next(method for method in content.study.methods if method.label == label)
     run = method.runs[0]
-    body = f"<p>From {escape(str(run.path))} (seed {run.seed}) at iteration {show.iteration:,}.</p>"
-    body += "".join(f"<p>{escape(remark)}</p>" for remark in show.remarks)
-    if show.levels:
-        what = "The buffer's highest-scored levels" if show.kept else "New levels from the generator"
-        body += f'<h3>{what}</h3><div class="pictures">{"".join(map(_picture, show.levels))}</div>'
-    if show.lineage:
-        body += f"<h3>How one level came to be</h3><p>{escape(show.lineage.text)} What an edit changed is outlined.</p>"
-        body += f'<div class="pictures lineage">{"".join(map(_picture, show.lineage.pictures))}</div>'
-    if show.episodes:
+    body = f"<p>From {escape(str(run.path))} (seed {run.seed}) at iteration {pictures.iteration:,}.</p>"
+    body += "".join(f"<p>{escape(remark)}</p>" for remark in pictures.remarks)
+    if pictures.levels:
+        what = "The buffer's highest-scored levels" if pictures.kept else "New levels from the generator"
+        body += f'<h3>{what}</h3><div class="pictures">{"".join(map(_picture, pictures.levels))}</div>'
+    if pictures.lineage:
+        body += (
+            f"<h3>How one level came to be</h3><p>{escape(pictures.lineage.text)} What an edit changed is outlined.</p>"
+        )
+        body += f'<div class="pictures lineage">{"".join(map(_picture, pictures.lineage.pictures))}</div>'
+    if pictures.episodes:
         body += f"<h3>The student on {escape(content.study.suite)}</h3>"
         body += (
             "<p>The shortest of a few solved episodes on tasks it solves most often, and a failure if it has one.</p>"
         )
-        body += f'<div class="pictures wide">{"".join(map(_picture, show.episodes))}</div>'
+        body += f'<div class="pictures wide">{"".join(map(_picture, pictures.episodes))}</div>'
     return _section(f"{label}: levels and episodes", body)
 
 

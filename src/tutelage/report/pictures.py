@@ -5,20 +5,19 @@ The only part of a report that opens a checkpoint, and so needs JAX.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from PIL import Image, ImageChops, ImageFilter
 
-from ..curricula.buffer import BufferState
+from ..curricula.base import Kept
+from ..envs.base import Viewer
 from ..errors import UserError
 from ..evaluation.record import Episode, record
-from ..runs.levels import LevelCard, buffer_of, exhibit, generated_levels, top_levels
+from ..pictures import gif, png
+from ..runs.levels import LevelCard, exhibit, generated_levels, kept_levels, top_levels
 from ..runs.session import Run, load
 from ..types import Level
 from .records import EvaluationRecord, RunRecord
@@ -30,6 +29,10 @@ ATTEMPTS = 5
 LONGEST, LONGEST_FAILURE = 400, 150
 """Steps of an episode that are shown at most: more would make the page heavy. A failure is seen early."""
 CHANGED = (213, 94, 0)
+COLOURS = 64
+"""Of a picture, for small files."""
+
+Draw = Callable[[Level], np.ndarray]
 
 
 class Picture(NamedTuple):
@@ -51,7 +54,7 @@ class Lineage(NamedTuple):
     text: str
 
 
-class Show(NamedTuple):
+class RunPictures(NamedTuple):
     """The pictures of one run. Whatever it has none of, ``remarks`` says why."""
 
     iteration: int
@@ -63,7 +66,7 @@ class Show(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def show(source: RunRecord, suite: str, top: int, warn: Callable[[str], None]) -> Show:
+def run_pictures(source: RunRecord, suite: str, top: int, warn: Callable[[str], None]) -> RunPictures:
     """Draw what a run has to show, from its newest checkpoint."""
     run = load(source.path, warn)
     remarks: list[str] = []
@@ -75,66 +78,46 @@ def show(source: RunRecord, suite: str, top: int, warn: Callable[[str], None]) -
     kept = buffer is not None and int(buffer.size) > 0
     levels: tuple[Picture, ...] = ()
     lineage = None
-    if run.domain.gallery is None:
+    viewer = run.domain.viewer
+    if viewer is None or viewer.picture is None:
         remarks = [f"Levels of {source.settings.environment} cannot be drawn."]
     else:
         exhibits = top_levels(run, top) if kept else generated_levels(run, top)
-        levels = tuple(_pictured(run, entry) for entry in exhibits)
+        levels = tuple(_pictured(viewer.picture, entry) for entry in exhibits)
         if kept and buffer is not None:
-            lineage = _lineage(run, buffer)
+            lineage = _lineage(run, viewer.picture, buffer)
             if lineage is None:
                 remarks.append("None of the best levels in the buffer was edited, so there is no lineage to draw.")
-    if run.domain.animate is None:
+    if viewer is None or viewer.frames is None:
         remarks.append(f"Episodes of {source.settings.environment} cannot be drawn.")
         episodes: tuple[Picture, ...] = ()
     else:
-        episodes = _episodes(run, source.last(suite), suite)
-    return Show(run.iteration, levels, kept, lineage, episodes, tuple(remarks))
+        episodes = _episodes(run, viewer, source.last(suite), suite)
+    return RunPictures(run.iteration, levels, kept, lineage, episodes, tuple(remarks))
 
 
 # --- levels
 
 
-def _buffer(run: Run) -> BufferState | None:
+def _buffer(run: Run) -> Kept | None:
     try:
-        return buffer_of(run)
+        return kept_levels(run)
     except UserError:  # the method keeps none
         return None
 
 
-def _pictured(run: Run, entry: LevelCard) -> Picture:
-    return Picture(entry.title, _figures(entry), "png", _png(_drawn(run, entry.level)))
+def _pictured(draw: Draw, entry: LevelCard) -> Picture:
+    return Picture(entry.title, _figures(entry), "png", png(draw(entry.level), COLOURS))
 
 
 def _figures(entry: LevelCard) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in entry.metrics.items())
 
 
-def _drawn(run: Run, level: Level) -> Image.Image:
-    assert run.domain.gallery is not None
-    with TemporaryDirectory() as directory:
-        path = Path(directory) / "level.png"
-        run.domain.gallery([level], [""], path)
-        with Image.open(path) as image:
-            return _trimmed(image.convert("RGB"))
-
-
-def _trimmed(image: Image.Image) -> Image.Image:
-    """Without the paper around it, which would be a white frame on a dark page."""
-    paper = Image.new("RGB", image.size, image.getpixel((0, 0)))
-    return image.crop(ImageChops.difference(image, paper).getbbox())
-
-
-def _png(image: Image.Image) -> bytes:
-    stream = io.BytesIO()
-    image.quantize(64).save(stream, format="PNG", optimize=True)
-    return stream.getvalue()
-
-
 # --- where a level comes from
 
 
-def ancestry(buffer: BufferState, slot: int) -> list[int]:
+def ancestry(buffer: Kept, slot: int) -> list[int]:
     """The slots of a level and of its ancestors, oldest first, as far back as the buffer still has them."""
     slots = {int(number): at for at, number in enumerate(np.asarray(buffer.id)[: int(buffer.size)])}
     chain = [slot]
@@ -143,7 +126,7 @@ def ancestry(buffer: BufferState, slot: int) -> list[int]:
     return chain[::-1]
 
 
-def _lineage(run: Run, buffer: BufferState) -> Lineage | None:
+def _lineage(run: Run, draw: Draw, buffer: Kept) -> Lineage | None:
     """Of the best levels, the one with the most ancestors that are still there."""
     best = np.argsort(-np.asarray(buffer.score)[: int(buffer.size)], kind="stable")[:CANDIDATES]
     chains = [ancestry(buffer, int(slot)) for slot in best]
@@ -153,15 +136,15 @@ def _lineage(run: Run, buffer: BufferState) -> Lineage | None:
     if generation == 0:
         return None
     pictures = []
-    before: tuple[Image.Image, dict[str, float]] | None = None
+    before: tuple[np.ndarray, dict[str, float]] | None = None
     for slot in chain:
         born = int(buffer.generation[slot])
         title = "generated" if born == 0 else f"after edit {born}"
         entry = exhibit(run, buffer.levels, slot, title)
-        image = _drawn(run, entry.level)
+        image = draw(entry.level)
         text = _figures(entry) if before is None else _changes(before[1], entry.metrics)
         shown = image if before is None else _outlined(before[0], image)
-        pictures.append(Picture(title, text, "png", _png(shown)))
+        pictures.append(Picture(title, text, "png", png(shown, COLOURS)))
         before = image, entry.metrics
     return Lineage(tuple(pictures), lineage_text(rank + 1, generation, len(chain) - 1))
 
@@ -184,21 +167,21 @@ def _changes(before: dict[str, float], now: dict[str, float]) -> str:
     return ", ".join(f"{name} {now[name]:g}" + (f" ({shift:+g})" if shift else "") for name, shift in shifts.items())
 
 
-def _outlined(before: Image.Image, now: Image.Image) -> Image.Image:
+def _outlined(before: np.ndarray, now: np.ndarray) -> np.ndarray:
     """A picture with a line around what differs from another; as it is where the two cannot be laid on each other."""
-    if before.size != now.size:
+    if before.shape != now.shape:
         return now
-    changed = ImageChops.difference(before, now).convert("L").point(lambda value: 255 if value else 0)
+    changed = Image.fromarray((before != now).any(-1).astype(np.uint8) * 255)
     around = ImageChops.subtract(changed.filter(ImageFilter.MaxFilter(5)), changed)
-    return Image.composite(Image.new("RGB", now.size, CHANGED), now, around)
+    return np.where(np.asarray(around)[..., None], np.array(CHANGED, np.uint8), now)
 
 
 # --- the student at play
 
 
-def _episodes(run: Run, last: EvaluationRecord, suite: str) -> tuple[Picture, ...]:
+def _episodes(run: Run, viewer: Viewer, last: EvaluationRecord, suite: str) -> tuple[Picture, ...]:
     """Two tasks that are solved most often, and one that is solved least."""
-    tasks = {task.name: task for task in run.domain.suite(suite).tasks}
+    tasks = {task.name: task for task in run.domain.suites[suite].tasks}
     by_rate = sorted((name for name in last.tasks if name in tasks), key=lambda name: -last.tasks[name].solved)
     solved = [name for name in by_rate if last.tasks[name].solved > 0][:2]
     failed = [name for name in by_rate[::-1] if last.tasks[name].solved < 1 and name not in solved][:1]
@@ -208,27 +191,18 @@ def _episodes(run: Run, last: EvaluationRecord, suite: str) -> tuple[Picture, ..
     state = run.student()
     pictures = []
     for name, wish in wishes:
-        episodes = [record(run.trainer.student, state, tasks[name], 0, number) for number in range(ATTEMPTS)]
-        wished = [episode for episode in episodes if (episode.total > run.domain.success) == wish]
+        episodes = [record(run.agent, state, tasks[name], 0, number) for number in range(ATTEMPTS)]
+        wished = [episode for episode in episodes if (episode.total > run.domain.rules.success) == wish]
         if wished:
-            pictures.append(_moving(run, name, wish, min(wished, key=lambda episode: episode.length)))
+            pictures.append(_moving(viewer, name, wish, min(wished, key=lambda episode: episode.length)))
     return tuple(pictures)
 
 
-def _moving(run: Run, name: str, solved: bool, episode: Episode) -> Picture:
-    assert run.domain.animate is not None
+def _moving(viewer: Viewer, name: str, solved: bool, episode: Episode) -> Picture:
+    assert viewer.frames is not None
     shown = min(episode.length, LONGEST if solved else LONGEST_FAILURE)
-    with TemporaryDirectory() as directory:
-        path = Path(directory) / "episode.gif"
-        states: Any = jax.tree.map(lambda x: x[: shown + 1], episode.states)
-        run.domain.animate(episode.level, states, path)
-        data = path.read_bytes()
+    states: Any = jax.tree.map(lambda x: x[: shown + 1], episode.states)
+    frames = list(viewer.frames(episode.level, states))
     end = f"solved in {episode.length} steps" if solved else f"not solved in {episode.length} steps"
     cut = f", of which the first {shown} are shown" if shown < episode.length else ""
-    return Picture(name, f"{end}{cut}", "gif", data, _last_frame(data))
-
-
-def _last_frame(data: bytes) -> bytes:
-    with Image.open(io.BytesIO(data)) as image:
-        image.seek(getattr(image, "n_frames", 1) - 1)
-        return _png(image.convert("RGB"))
+    return Picture(name, f"{end}{cut}", "gif", gif(frames, viewer.pace), png(frames[-1], COLOURS))

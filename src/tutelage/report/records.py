@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from .. import config
 from ..errors import UserError, require, unknown
+from ..plugins import label
 from ..runs.directory import EVALUATIONS, METRICS, RunDirectory
 from ..runs.group import RunGroup, is_group
 from ..settings import Settings
@@ -17,7 +18,16 @@ Measure = Literal["solved", "return"]
 
 _NOT_THE_METHOD = {
     f"train.{name}"
-    for name in ("seed", "coins", "devices", "log_every", "evaluate_every", "checkpoint_every", "suite", "episodes")
+    for name in (
+        "seed",
+        "shared_seed",
+        "devices",
+        "log_every",
+        "evaluate_every",
+        "checkpoint_every",
+        "suite",
+        "episodes",
+    )
 }
 """Settings that do not change what a method is: runs that differ in these only are seeds of one method."""
 
@@ -95,7 +105,7 @@ class Method:
 
     @property
     def name(self) -> str:
-        return self.runs[0].settings.method
+        return label(self.runs[0].settings.method)
 
     @property
     def n(self) -> int:
@@ -226,8 +236,8 @@ def _methods(runs: Sequence[RunRecord]) -> tuple[Method, ...]:
         groups.setdefault(tuple(_identity(run).items()), []).append(run)
     methods = []
     for identity, members in groups.items():
-        name = members[0].settings.method
-        namesakes = [dict(other) for other in groups if dict(other)["method"] == name]
+        name = label(members[0].settings.method)
+        namesakes = [dict(other) for other in groups if label(dict(other)["method"]) == name]
         differing = [key for key, value in identity if any(other.get(key) != value for other in namesakes)]
         own = dict(identity)
         details = ", ".join(f"{key.removeprefix('curriculum.')} {own[key]}" for key in differing)

@@ -40,13 +40,13 @@ def write_report(
     require(top >= 0, f"{top} levels were asked for; give 0 or more.")
     study = read(paths, suite)
     compared = comparison(study, measure, against, level)
-    shows = {}
+    pictures = {}
     if top:
-        from .pictures import show
+        from .pictures import run_pictures
 
-        shows = {method.label: show(method.runs[0], study.suite, top, warn) for method in study.methods}
+        pictures = {method.label: run_pictures(method.runs[0], study.suite, top, warn) for method in study.methods}
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    content = Content(title_of(study), compared, shows, package_version(), date)
+    content = Content(title_of(study), compared, pictures, package_version(), date)
     for path, text in zip(files, (to_html(content), to_markdown(content)), strict=True):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,13 +23,15 @@ def gae(
     v_t: Float[Array, "*s T B"],
     v_tp1: Float[Array, "*s T B"],
     terminated_t: Bool[Array, "*s T B"],
-    truncated_t: Bool[Array, "*s T B"],
+    cut_t: Bool[Array, "*s T B"],
     discount: float,
     gae_lambda: float,
 ) -> Float[Array, "*s T B"]:
-    """Advantages. A truncation bootstraps and cuts; the end of the rollout bootstraps, nothing more."""
+    """Advantages. Nothing flows back over a cut, such as a truncation; only a termination does not bootstrap. The end
+    of the rollout bootstraps, nothing more.
+    """
     delta = jnp.moveaxis(td_errors(r_t, v_t, v_tp1, terminated_t, discount), -2, 0)
-    keep = jnp.moveaxis(jnp.where(terminated_t | truncated_t, 0.0, discount * gae_lambda), -2, 0)
+    keep = jnp.moveaxis(jnp.where(terminated_t | cut_t, 0.0, discount * gae_lambda), -2, 0)
 
     def backward(a_tp1: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
         delta_t, keep_t = step

@@ -132,15 +132,7 @@ class Identity(nn.Module):
         return ()
 
 
-class Flat(nn.Module):
-    """An observation as one vector of numbers, as it is."""
-
-    @nn.compact
-    def __call__(self, obs: Array) -> Float[Array, "n d"]:
-        return obs.reshape(obs.shape[0], -1).astype(jnp.float32)
-
-
-CORES = {"lstm": LSTM, "gru": GRU, "none": Dense, "apart": lambda width: Identity()}
+CORES = {"lstm": LSTM, "gru": GRU, "none": Dense, "separate": lambda width: Identity()}
 ACTIVATIONS = {"relu": nn.relu, "tanh": nn.tanh}
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import UserError
 from .files import write_atomically
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST = "manifest"
 _PREFIX = "tree/"  # keeps leaves called "manifest", or anything np.savez reserves, out of trouble
 _NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .. import config
-from ..envs.registry import preset
+from ..compose import preset
 from ..errors import UserError
 from ..settings import Settings
-from .files import locked, write_atomically
+from .files import Busy, locked, write_atomically
 
 CONFIG = "config.toml"
 METRICS = "metrics.jsonl"
@@ -34,6 +34,8 @@ LOCK = ".lock"
 GROUP = "seeds.json"
 """In a directory that holds the runs of one program (``group.py``)."""
 RECORDS = (METRICS, EVALUATIONS)
+PATIENCE = 1.0
+"""Seconds to wait for a lock: who adds a record has it for a moment, who trains has it for long."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class RunDirectory:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Be the only process that writes here. The system lets go of the lock however this process ends."""
-        with locked(self.path / LOCK, f"The run {self.path} is being trained"):
+        with locked(self.path / LOCK, f"The run {self.path} is being trained", PATIENCE):
             yield
 
     def append(self, file: str, records: Iterable[Mapping[str, Any]]) -> None:
@@ -93,6 +95,15 @@ class RunDirectory:
                 f"{self.path / file} could not be written: {problem.strerror or problem}. "
                 f"Make room or give write permission there, then continue with `tutelage resume {self.path}`."
             ) from problem
+
+    def append_unless_trained(self, file: str, records: Iterable[Mapping[str, Any]]) -> bool:
+        """Add lines from outside of training, which nothing may write beside; whether they were added."""
+        try:
+            with self.lock():
+                self.append(file, records)
+        except Busy:
+            return False
+        return True
 
     def read(self, file: str) -> list[dict[str, Any]]:
         """All records of a file, none if it is not there yet. A last line that was cut off is left out."""

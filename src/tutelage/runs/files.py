@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import UserError
+
+POLL = 0.05
+"""Seconds between two looks at a lock that another process has."""
+
+
+class Busy(UserError):
+    """Another process has the lock."""
 
 
 def write_atomically(path: Path, data: bytes | memoryview) -> None:
@@ -38,10 +46,10 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
 
 
 @contextmanager
-def locked(path: Path, busy: str) -> Iterator[None]:
+def locked(path: Path, busy: str, patience: float = 0.0) -> Iterator[None]:
     """Be the only process within. The system lets go of the lock however this process ends.
 
-    ``busy`` begins the sentence by which all others are refused.
+    ``busy`` begins the sentence by which all others are refused, once they have waited for ``patience`` seconds.
     """
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -49,12 +57,12 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         raise UserError(f"{path} could not be opened: {problem.strerror}. Make it writable.") from problem
     try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(file, patience)
             os.truncate(file, 0)
             os.write(file, f"{os.getpid()}\n".encode())
         except BlockingIOError as problem:
             holder = os.read(file, 32).decode(errors="replace").strip() or "unknown"
-            raise UserError(
+            raise Busy(
                 f"{busy} by another process (pid {holder}); wait until it ends or stop it, then try again."
             ) from problem
         except OSError as problem:
@@ -65,6 +73,17 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         yield
     finally:
         os.close(file)
+
+
+def _take(file: int, patience: float) -> None:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(POLL)
 
 
 def is_locked(path: Path) -> bool:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..algorithms import iterations, method
-from ..envs.registry import environment, preset
+from ..compose import iterations, preset
+from ..envs.registry import environment
 from ..errors import UserError, require, unknown
+from ..plugins import label
 from ..settings import Settings
 
 Changes = Mapping[str, str]
@@ -70,11 +71,11 @@ def parse(text: str, source: str) -> Study:
     name = _text(document, "environment", source, 'as in environment = "maze"')
     chosen = document.get("preset", "")
     require(isinstance(chosen, str), f"preset is {chosen!r} in {source}; give a name in quotes.")
-    methods = _list(document, "methods", str, source, 'as in methods = ["dr", "accel"]')
+    methods = _list(document, "methods", str, source, 'as in methods = ["...", "..."]')
     seeds = _list(document, "seeds", int, source, "as in seeds = [0, 1, 2]")
     try:
         environment(name)
-        base = {which: preset(name, method(which).name, chosen) for which in methods}
+        base = {which: preset(name, which, chosen) for which in methods}
     except UserError as problem:
         raise _at(source, problem) from problem
     common = _changes(document.get("settings", {}), "settings", source)
@@ -83,12 +84,13 @@ def parse(text: str, source: str) -> Study:
         common["train.steps"] = _value(document["steps"], "steps", source)
     own = _tables(document, "method", source)
     for which in own:
-        if which not in methods:
-            raise _at(source, unknown("method of this study", which, methods))
+        if which not in map(label, methods):
+            raise _at(source, unknown("method of this study", which, map(label, methods)))
+    variants = _tables(document, "variant", source)
     groups = [
-        (group, which, common | _changes(own.get(which, {}), f"method.{which}", source) | changes)
+        (group, which, common | _changes(own.get(label(which), {}), f"method.{label(which)}", source) | changes)
         for which in methods
-        for group, changes in [(which, {}), *_variants(_tables(document, "variant", source), which, methods, source)]
+        for group, changes in [(label(which), {}), *_variants(variants, label(which), methods, source)]
     ]
     plans = tuple(
         PlannedRun(group, _settings(base, which, changes, group, seed, source))
@@ -129,20 +131,21 @@ def _settings(
 def _variants(
     tables: Mapping[str, Mapping[str, Any]], which: str, methods: Sequence[str], source: str
 ) -> Iterator[tuple[str, Changes]]:
-    """Those of one method. A variant is of all methods unless it names some."""
+    """Those of one method, by its label. A variant is of all methods unless it names some."""
     for variant, table in tables.items():
         require(
             _FOLDER.fullmatch(variant) is not None,
             f"The variant '{variant}' in {source} names a folder; use letters, digits, '.', '_' and '-' only.",
         )
         rest = dict(table)
-        mine = methods
+        known = [label(method) for method in methods]
+        mine = known
         if "methods" in rest:
-            mine = _list(rest, "methods", str, f"[variant.{variant}] of {source}", 'as in methods = ["accel"]')
+            mine = _list(rest, "methods", str, f"[variant.{variant}] of {source}", 'as in methods = ["..."]')
             del rest["methods"]
         for other in mine:
-            if other not in methods:
-                raise _at(f"{source}, [variant.{variant}]", unknown("method of this study", other, methods))
+            if other not in known:
+                raise _at(f"{source}, [variant.{variant}]", unknown("method of this study", other, known))
         if which in mine:
             yield f"{which}-{variant}", _changes(rest, f"variant.{variant}", source)
 

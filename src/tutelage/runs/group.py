@@ -56,18 +56,18 @@ class RunGroup:
         each = [run.settings() for run in self.runs()]
         require(
             len({replace(settings, train=replace(settings.train, seed=0)) for settings in each}) == 1
-            and each[0].train.coins != OWN,
+            and each[0].train.shared_seed != OWN,
             f"The runs in {self.path} are one program, so their settings may differ in train.seed only and share one "
-            f"train.coins; make each {CONFIG} say the same again.",
+            f"train.shared_seed; make each {CONFIG} say the same again.",
         )
         return each
 
 
 def seeds_of(settings: Settings, seeds: int) -> list[Settings]:
-    """The settings of several runs: seeds that follow each other, and one seed for the coins that they share."""
+    """The settings of several runs: seeds that follow each other, and one for the decisions that they share."""
     first = settings.train.seed
-    coins = first if settings.train.coins == OWN else settings.train.coins
-    return [replace(settings, train=replace(settings.train, seed=first + i, coins=coins)) for i in range(seeds)]
+    shared = first if settings.train.shared_seed == OWN else settings.train.shared_seed
+    return [replace(settings, train=replace(settings.train, seed=first + i, shared_seed=shared)) for i in range(seeds)]
 
 
 def is_group(path: Path | str) -> bool:

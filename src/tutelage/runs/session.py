@@ -16,10 +16,11 @@ import numpy as np
 from ..envs.base import Domain
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
-from ..evaluation.risk import Attempts, attempt
-from ..experiment import build, build_domain
+from ..evaluation.robustness import WorstCase, worst_case
+from ..experiment import build
+from ..figures import StepReport
 from ..hosts.environment import HostEnvironment
-from ..rl.ppo import StudentState
+from ..rl.agent import Agent, AgentState
 from ..seeds import stack, unstack
 from ..settings import Settings
 from ..trainer import Trainer, TrainState, compiled
@@ -70,7 +71,6 @@ class Run:
     directory: RunDirectory
     settings: Settings
     trainer: Trainer
-    domain: Domain
     state: TrainState
     iteration: int
 
@@ -83,31 +83,42 @@ class Run:
         """SHA-256 of everything that training depends on and changes."""
         return checkpoint.digest(self.state)
 
-    def student(self, index: int = 0) -> StudentState:
-        """One student's state, without the student axis. The first is the product of the run."""
+    @property
+    def domain(self) -> Domain:
+        return self.trainer.domain
+
+    @property
+    def agent(self) -> Agent:
+        """What plays with a student's state."""
+        return self.trainer.learner.agent
+
+    def student(self, index: int = 0) -> AgentState:
+        """What acting needs of one student, without the student axis. The first is the product of the run."""
         check_student(index, self.trainer.students)
-        return jax.tree.map(lambda x: x[index], self.state.students)
+        return jax.tree.map(lambda x: x[index], self.state.students.agent)
 
     def evaluate(
         self, suite: str = "", episodes: int = 100, seed: int = 0, greedy: bool = False, student: int = 0
     ) -> Evaluation:
         """Play one of the run's students on a suite; without a name, the one it watched in training."""
-        chosen = self.domain.suite(suite or self.settings.train.suite)
+        chosen = self.domain.suites[suite or self.settings.train.suite]
         state = self.student(student)
-        return evaluate(self.trainer.student, state, chosen, episodes, seed, self.domain.success, greedy)
+        return evaluate(self.agent, state, chosen, episodes, seed, self.domain.rules.success, greedy)
 
-    def attempt(
+    def worst_case(
         self,
         suite: str = "fresh",
-        levels: int = 1000,
-        attempts: int = 10,
+        levels: int = 10_000,
+        episodes: int = 10,
         seed: int = 0,
         greedy: bool = False,
         student: int = 0,
-    ) -> Attempts:
-        """Play one of the run's students some times on each of many new levels, to see how bad the worst is."""
-        chosen, state = self.domain.suite(suite), self.student(student)
-        return attempt(self.trainer.student, state, chosen, levels, attempts, seed, self.domain.success, greedy)
+    ) -> WorstCase:
+        """Play one of the run's students on many new levels, to see how it does on the worst of them."""
+        chosen, state, domain = self.domain.suites[suite], self.student(student), self.domain
+        # The optimum is that of the environment trained on; one for tests may have other limits and other levels.
+        optimum = domain.rules.optimum if all(task.env == domain.env for task in chosen.tasks) else None
+        return worst_case(self.agent, state, chosen, levels, episodes, seed, domain.rules.success, greedy, optimum)
 
 
 def check_student(index: int, students: int) -> None:
@@ -120,20 +131,33 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
     directory = RunDirectory.open(path)
     settings = directory.settings()
     # Reading needs one device, however many the run is trained on.
-    trainer, domain = build(replace(settings, train=replace(settings.train, devices=1))), build_domain(settings)
+    trainer = build(replace(settings, train=replace(settings.train, devices=1)))
     (state,), iteration = _restore([directory], trainer, [settings], warn)
-    return Run(directory, settings, trainer, domain, state, iteration)
+    return Run(directory, settings, trainer, state, iteration)
 
 
-def train(settings: Settings, path: Path | str, progress: Progress | None = None, log: Sequence[str] = ()) -> Run:
-    """Start a new run in a new directory and train it to its end. ``log`` names sinks, such as ``tensorboard``."""
-    _check(settings, log)
+def train(
+    settings: Settings,
+    path: Path | str,
+    progress: Progress | None = None,
+    log: Sequence[str] = (),
+    domain: Domain | None = None,
+) -> Run:
+    """Start a new run in a new directory and train it to its end. ``log`` names sinks, such as ``tensorboard``.
+
+    ``domain`` is the environment of these settings, if it has been built already; so it is below.
+    """
+    trainer = _checked(settings, log, domain)
     on_main_process(RunDirectory.create, path, settings)
-    return _train([RunDirectory(Path(path))], [settings], progress or Silent(), log)[0]
+    return _train([RunDirectory(Path(path))], [settings], trainer, progress or Silent(), log)[0]
 
 
 def resume(
-    path: Path | str, progress: Progress | None = None, devices: int | None = None, log: Sequence[str] = ()
+    path: Path | str,
+    progress: Progress | None = None,
+    devices: int | None = None,
+    log: Sequence[str] = (),
+    domain: Domain | None = None,
 ) -> Run:
     """Go on with a run that was stopped. The result is that of a run that was never stopped, bit for bit.
 
@@ -144,12 +168,17 @@ def resume(
     settings = directory.settings()
     if devices is not None:
         settings = replace(settings, train=replace(settings.train, devices=devices))
-    _check(settings, log)
-    return _train([directory], [settings], progress or Silent(), log)[0]
+    trainer = _checked(settings, log, domain)
+    return _train([directory], [settings], trainer, progress or Silent(), log)[0]
 
 
 def train_seeds(
-    settings: Settings, path: Path | str, seeds: int, progress: Progress | None = None, log: Sequence[str] = ()
+    settings: Settings,
+    path: Path | str,
+    seeds: int,
+    progress: Progress | None = None,
+    log: Sequence[str] = (),
+    domain: Domain | None = None,
 ) -> list[Run]:
     """Start as many runs as ``seeds``, from the settings' own seed on, and train them as one program.
 
@@ -157,27 +186,31 @@ def train_seeds(
     """
     require(seeds >= 1, f"{seeds} seeds were asked for; give at least 1.")
     if seeds == 1:
-        return [train(settings, path, progress, log)]
+        return [train(settings, path, progress, log, domain)]
     _one_device(settings)
-    _check(settings, log, seeds)
+    trainer = _checked(settings, log, domain, seeds)
     group = RunGroup.create(path, seeds_of(settings, seeds))
-    return _train(group.runs(), group.settings(), progress or Silent(), log)
+    return _train(group.runs(), group.settings(), trainer, progress or Silent(), log)
 
 
 def resume_seeds(
-    path: Path | str, progress: Progress | None = None, devices: int = 0, log: Sequence[str] = ()
+    path: Path | str,
+    progress: Progress | None = None,
+    devices: int | None = None,
+    log: Sequence[str] = (),
+    domain: Domain | None = None,
 ) -> list[Run]:
     """Go on with all runs of a program, or with a run like any other."""
     if not is_group(path):
-        return [resume(path, progress, devices, log)]
+        return [resume(path, progress, devices, log, domain)]
     group = RunGroup.open(path)
     settings = group.settings()
-    _one_device(settings[0], devices)
-    _check(settings[0], log)
-    return _train(group.runs(), settings, progress or Silent(), log)
+    _one_device(settings[0], devices or 1)
+    trainer = _checked(settings[0], log, domain)
+    return _train(group.runs(), settings, trainer, progress or Silent(), log)
 
 
-def _one_device(settings: Settings, devices: int = 0) -> None:
+def _one_device(settings: Settings, devices: int = 1) -> None:
     """Refuse to split a program of several seeds over devices: that is not built."""
     require(
         max(devices, settings.train.devices) == 1 and alone(),
@@ -186,18 +219,18 @@ def _one_device(settings: Settings, devices: int = 0) -> None:
     )
 
 
-def _check(settings: Settings, log: Sequence[str], seeds: int = 1) -> None:
-    """Refuse what would fail only after hours."""
+def _checked(settings: Settings, log: Sequence[str], domain: Domain | None, seeds: int = 1) -> Trainer:
+    """What is to be trained. Refuses what would fail only after hours."""
     sinks.check(log)
     require_same(settings)
-    domain = build_domain(settings)
+    trainer = build(settings, domain)
     require(
-        seeds == 1 or not isinstance(domain.env, HostEnvironment),
+        seeds == 1 or not isinstance(trainer.domain.env, HostEnvironment),
         "Several seeds as one program need an environment that is written in JAX; train one seed at a time, or put the "
         "seeds into a study.",
     )
-    domain.suite(settings.train.suite)
-    build(settings)
+    _ = trainer.domain.suites[settings.train.suite]
+    return trainer
 
 
 def _restore(
@@ -206,7 +239,7 @@ def _restore(
     """The newest states that all runs have whole: a killed process may have written some checkpoints of an iteration
     and not others. Every run keeps two, so there is one that they share.
     """
-    starts = [trainer.init(settings.train.seed, settings.train.coins) for settings in each]
+    starts = [trainer.init(settings.train.seed, settings.train.shared_seed) for settings in each]
     found: list[Any] = [trainer.devices.local(start) for start in starts]
 
     def newest() -> int:
@@ -229,7 +262,11 @@ def _restore(
 
 
 def _train(
-    directories: Sequence[RunDirectory], each: Sequence[Settings], progress: Progress, log_to: Sequence[str]
+    directories: Sequence[RunDirectory],
+    each: Sequence[Settings],
+    trainer: Trainer,
+    progress: Progress,
+    log_to: Sequence[str],
 ) -> list[Run]:
     """Train runs that differ in the seed only, in step with each other. One is the common case."""
     progress = progress if is_main_process() else Silent()
@@ -237,8 +274,8 @@ def _train(
         for directory in directories:
             on_main_process(held.enter_context, directory.lock())
         interrupted = held.enter_context(interruptible())
-        trainer, domain, schedule, seeds = build(each[0]), build_domain(each[0]), each[0].train, len(directories)
-        suite = domain.suite(schedule.suite)
+        domain, schedule, seeds = trainer.domain, each[0].train, len(directories)
+        suite = domain.suites[schedule.suite]
         states, iteration = _restore(directories, trainer, each, progress.said)
         state = stack(states)
         for directory in directories:
@@ -263,9 +300,11 @@ def _train(
         def test(iteration: int, who: Sequence[int]) -> None:
             each_state, results = own(), []
             for i in who:
-                product = jax.tree.map(lambda x: x[0], each_state[i].students)
+                product = jax.tree.map(lambda x: x[0], each_state[i].students.agent)
                 # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
-                results.append(evaluate(trainer.student, product, suite, schedule.episodes, 0, domain.success))
+                results.append(
+                    evaluate(trainer.learner.agent, product, suite, schedule.episodes, 0, domain.rules.success)
+                )
                 record = evaluation_record(iteration, trainer, results[-1])
                 directories[i].append(EVALUATIONS, [record])
                 copies[i].evaluated(record)
@@ -286,6 +325,7 @@ def _train(
 
         if iteration == 0 and (who := broadcast_from_main(untested)):
             on_main_process(test, 0, who)
+        learned = broadcast_from_main(lambda: [_learned_steps(directory) for directory in directories])
         stopped = False
         while iteration < trainer.iterations and not (stopped := any_process(interrupted())):
             began = time.perf_counter()
@@ -294,7 +334,11 @@ def _train(
             log = jax.device_get(log)  # waits until the device has finished
             seconds = time.perf_counter() - began
             number, iteration = until - iteration, until
-            records = [_metrics_record(iteration, number, trainer, mine, seconds) for mine in unstack(log, seeds)]
+            records = [
+                _metrics_record(iteration, number, trainer, mine, seconds, before)
+                for mine, before in zip(unstack(log, seeds), learned, strict=True)
+            ]
+            learned = [record["learned_steps"] for record in records]
             on_main_process(write, records)
             progress.advanced(_mean_record(records))
             last = iteration == trainer.iterations
@@ -305,7 +349,7 @@ def _train(
         if stopped:
             on_main_process(save, iteration)
         return [
-            Run(directory, settings, trainer, domain, state, iteration)
+            Run(directory, settings, trainer, state, iteration)
             for directory, settings, state in zip(directories, each, own(), strict=True)
         ]
 
@@ -316,37 +360,38 @@ def _next(iteration: int, every: int) -> int:
 
 
 def _metrics_record(
-    iteration: int, number: int, trainer: Trainer, log: Mapping[str, np.ndarray], seconds: float
+    iteration: int, number: int, trainer: Trainer, log: StepReport, seconds: float, learned_before: int
 ) -> dict[str, Any]:
-    """Average the iterations of one dispatch, over all of them and for each source of levels.
+    """Average the iterations of one dispatch, each figure over those in which it was defined.
 
     Steps are those of this run, also where others were trained in the same seconds.
     """
-    log = {name: values[:number] for name, values in log.items()}
-    source = log.pop("source")
     steps = trainer.steps_per_iteration
+    learned, sources = np.asarray(log.learned[:number]), np.asarray(log.sources[:number]).mean(axis=0)
+    learned_steps = learned_before + round(float(learned.sum()) * steps)
     record: dict[str, Any] = {
         "iteration": iteration,
         "steps": iteration * steps,
+        "learned_steps": learned_steps,
         "steps_per_second": number * steps / seconds,
         "seconds": seconds,
+        "learned": float(learned.mean()),
     }
-    record |= _means(log, np.ones(number, bool))
-    by_source = [name for name in log if not name.startswith(("ppo/", "buffer/", "learned"))]
-    for index, name in enumerate(SOURCES):
-        mine = source == index
-        if mine.any():
-            means = _means({key: log[key] for key in by_source}, mine)
-            record |= {f"{name}/{key}": value for key, value in means.items()}
-            record[f"{name}/share"] = float(mine.mean())
-    return record
+    record |= {f"{name}/share": float(share) for name, share in zip(SOURCES, sources, strict=True) if share > 0}
+    return record | _means({name: np.asarray(values) for name, values in log.metrics.items()}, number)
 
 
-def _means(log: Mapping[str, np.ndarray], rows: np.ndarray) -> dict[str, float]:
+def _learned_steps(directory: RunDirectory) -> int:
+    """Steps that students have learned from so far, as the newest record has it."""
+    records = directory.read(METRICS)
+    return int(records[-1].get("learned_steps", 0)) if records else 0
+
+
+def _means(log: Mapping[str, np.ndarray], number: int) -> dict[str, float]:
     """Means over iterations in which a figure was defined (NaN marks the others); none, no figure."""
     means = {}
     for name, values in log.items():
-        defined = values[rows]
+        defined = values[:number]
         defined = defined[np.isfinite(defined)]
         if defined.size:
             means[name] = float(defined.mean())

@@ -39,13 +39,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _train(path: str, log: Sequence[str]) -> bool:
     from . import session
-    from .cache import keep_compiled_programs
     from .directory import RunDirectory
-    from .processes import ALONE, start
+    from .launch import start_jax
     from .progress import ProgressLine
 
-    keep_compiled_programs()
-    start(ALONE, RunDirectory.open(path).settings().train.devices)
+    start_jax(devices=RunDirectory.open(path).settings().train.devices)
     with ProgressLine() as progress:
         return session.resume(path, progress, log=log).finished
 

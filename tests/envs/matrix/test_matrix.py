@@ -44,19 +44,21 @@ def test_the_environment_pays_what_the_matrix_says():
     domain = build_domain(preset("matrix", "dr"))
     for row in range(3):
         for column in range(3):
-            state, _ = domain.env.reset(None, np.int32(column))  # pyright: ignore
-            step = domain.env.step(None, state, np.int32(row))[1]  # pyright: ignore
+            level = domain.env.prepare(np.int32(column))  # pyright: ignore
+            state, _ = domain.env.reset(None, level)  # pyright: ignore
+            step = domain.env.step(None, state, np.int32(row), level)[1]  # pyright: ignore
             assert step.reward == ICE_CREAM[row][column]
-            assert step.terminated
-    assert [float(domain.optimum(np.int32(column))) for column in range(3)] == [250, 500, 750]  # pyright: ignore
+            assert step.done
+            assert step.transition.terminated
+    assert [float(domain.rules.optimum(np.int32(column))) for column in range(3)] == [250, 500, 750]  # pyright: ignore
 
 
 def test_columns_lie_side_by_side_on_a_line():
-    parameters = build_domain(preset("matrix", "alp-gmm")).parameters
-    assert parameters is not None
-    assert parameters.box == ((0.0,), (3.0,))
+    vectors = build_domain(preset("matrix", "alp-gmm")).levels.vectors
+    assert vectors is not None
+    assert vectors.box == ((0.0,), (3.0,))
     places = [0.0, 0.99, 1.0, 2.5, 3.0]
-    assert [int(parameters.level(None, np.array([place]))) for place in places] == [0, 0, 1, 2, 2]  # pyright: ignore
+    assert [int(vectors.level(None, np.array([place]))) for place in places] == [0, 0, 1, 2, 2]  # pyright: ignore
 
 
 def test_any_matrix_can_be_given():

@@ -21,12 +21,12 @@ SAMPLE = jax.jit(MazeSpace(SIZE, 10).sample)
 
 def play(task, brief, actions):
     """Every observation and ending, and the level that comes out."""
-    state, obs = task.reset(None, brief)
+    prepared = task.prepare(brief)
+    state, obs = task.reset(None, prepared)
     seen = [obs]
 
     def step(state, action):
-        state, ts = task.step(None, state, action)
-        return state, ts
+        return task.step(None, state, action, prepared)
 
     state, steps = jax.lax.scan(step, state, jnp.asarray(actions, jnp.int32))
     return seen, steps, task.level(state)
@@ -51,8 +51,8 @@ def test_blocks_then_goal_then_agent():
     assert sorted(zip(*np.nonzero(np.asarray(level.walls).T), strict=True)) == [(0, 0), (1, 0), (2, 2), (4, 4)]
     assert level.goal.tolist() == [3, 3]
     assert level.start.tolist() == [0, 4]
-    assert steps.terminated.tolist() == [False] * 7 + [True]
-    assert not steps.truncated.any()
+    assert steps.transition.terminated.tolist() == [False] * 7 + [True]
+    assert not steps.transition.truncated.any()
     assert not steps.reward.any()
 
 
@@ -116,7 +116,7 @@ def test_every_edit_leaves_a_level(seed, actions):
         (flip,) = flips
         changed = actions.count(flip) % 2 == 1
         assert bool(level.walls.reshape(-1)[flip] != start.walls.reshape(-1)[flip]) == changed
-    assert steps.terminated.tolist() == [False] * (EDITS - 1) + [True]
+    assert steps.transition.terminated.tolist() == [False] * (EDITS - 1) + [True]
 
 
 def test_the_goal_can_be_moved_onto_a_wall_and_off_the_agent():

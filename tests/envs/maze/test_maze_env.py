@@ -85,15 +85,16 @@ def play_ours(env: Maze | HeldOutMaze, levels: Any, actions: np.ndarray) -> dict
     """The same, as one program."""
 
     def one(level: Any, actions: jax.Array) -> dict[str, jax.Array]:
-        first = env.reset(KEY, level)
+        prepared = env.prepare(level)
+        first = env.reset(KEY, prepared)
 
         def step(carry: Any, action: jax.Array) -> Any:
             state, obs = carry
-            state, after = env.step(KEY, state, action)
+            state, after = env.step(KEY, state, action, prepared)
             record = (obs.image, obs.direction, after.obs.image, after.obs.direction)
-            record = dict(zip(NAMES, (*record, after.reward, after.terminated, after.truncated), strict=True))
-            done = after.terminated | after.truncated
-            return jax.tree.map(lambda a, b: jnp.where(done, a, b), first, (state, after.obs)), record
+            paid = after.transition
+            record = dict(zip(NAMES, (*record, after.reward, paid.terminated, paid.truncated), strict=True))
+            return jax.tree.map(lambda a, b: jnp.where(after.done, a, b), first, (state, after.obs)), record
 
         return lax.scan(step, first, actions)[1]
 
@@ -189,10 +190,12 @@ def test_contract() -> None:
     spec = observation_spec(env, level)
     assert (spec.image.shape, spec.image.dtype) == ((5, 5, 3), jnp.uint8)
     assert (spec.direction.shape, spec.direction.dtype) == ((), jnp.int32)
-    state, _ = jax.jit(env.reset)(KEY, level)
-    after, step = jax.jit(env.step)(KEY, state, jnp.int32(2))
+    prepared = env.prepare(level)
+    state, _ = jax.jit(env.reset)(KEY, prepared)
+    after, step = jax.jit(env.step)(KEY, state, jnp.int32(2), prepared)
     assert jax.tree.map(lambda a: (a.shape, a.dtype), after) == jax.tree.map(lambda a: (a.shape, a.dtype), state)
-    assert (step.reward.dtype, step.terminated.dtype, step.truncated.dtype) == (jnp.float32, jnp.bool_, jnp.bool_)
+    paid = step.transition
+    assert (paid.reward.dtype, paid.terminated.dtype, paid.truncated.dtype) == (jnp.float32, jnp.bool_, jnp.bool_)
 
 
 @pytest.mark.parametrize("wrong", [{"view": 4}, {"view": 1}, {"max_steps": 0}, {"reward": "more"}])

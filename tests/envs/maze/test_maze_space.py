@@ -14,13 +14,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tutelage.envs.base import LevelSpace
 from tutelage.envs.maze.domain import build
 from tutelage.envs.maze.env import FORWARD, LEFT, RIGHT, STEPS
 from tutelage.envs.maze.level import MazeLevel, check, from_ascii
 from tutelage.envs.maze.settings import MazeSettings
 from tutelage.envs.maze.space import (
-    EmptyMazes,
     MazeSpace,
     SolvableMazes,
     edit,
@@ -90,14 +88,6 @@ def test_budget_of_blocks() -> None:
     assert uniform.min() == 0
 
 
-@pytest.mark.parametrize("blocks", [0, 1, 25, 167])
-def test_distinct_walls_are_as_many_as_asked(blocks: int) -> None:
-    levels = draw("sample_distinct", MazeSpace(), 1, blocks)
-    assert (levels.walls.sum((1, 2)) == blocks).all()
-    for level in each(levels):
-        check(level)
-
-
 def test_start_goal_and_direction_are_uniform() -> None:
     levels = draw("sample", MazeSpace(3, 0), 2, count=8000)
     for cell in (levels.start, levels.goal):
@@ -116,9 +106,6 @@ def test_random_free_cell_is_uniform_over_free_cells() -> None:
 def test_empty_and_solvable() -> None:
     space = MazeSpace(6, 30, "fixed")
     assert not draw("empty", space, 0).walls.any()
-    keys = jax.random.split(jax.random.key(0), 64)
-    assert same(jax.jit(jax.vmap(EmptyMazes(space)))(keys), draw("empty", space, 0))
-    assert EmptyMazes(space) == EmptyMazes(MazeSpace(6, 30, "fixed"))
     assert hash(SolvableMazes(space)) == hash(SolvableMazes(MazeSpace(6, 30, "fixed")))
     assert all(breadth_first(level) > 0 for level in each(draw("sample_solvable", space, 0)))
     assert any(breadth_first(level) < 0 for level in each(draw("sample", space, 0)))
@@ -245,15 +232,16 @@ def test_fewest_actions_are_those_of_a_plain_search(seed: int, space: MazeSpace)
 def test_the_optimum_is_what_the_shortest_way_earns(reward: Any, limit: int) -> None:
     """Played in the environment: no more is possible, and nothing where the way is too long or there is none."""
     room = build(MazeSettings(size=7, blocks=24, block_count="fixed", max_steps=limit, reward=reward))
-    levels = draw("sample", room.space, 3, count=24)
-    best, step = jax.jit(jax.vmap(room.optimum))(levels), jax.jit(room.env.step)
+    levels = draw("sample", MazeSpace(7, 24, "fixed"), 3, count=24)
+    best, step = jax.jit(jax.vmap(room.rules.optimum))(levels), jax.jit(room.env.step)
     ways = [actions_by_search(level) for level in each(levels)]
     assert any(way is None for way in ways)
     assert any(way is not None and len(way) > 20 for way in ways) or limit > 20
     for level, way, optimum in zip(each(levels), ways, best, strict=True):
-        earned, state = 0.0, room.env.reset(jax.random.key(0), level)[0]
+        prepared = room.env.prepare(level)
+        earned, state = 0.0, room.env.reset(jax.random.key(0), prepared)[0]
         for action in (way or [])[:limit]:
-            state, timestep = step(jax.random.key(0), state, jnp.int32(action))
+            state, timestep = step(jax.random.key(0), state, jnp.int32(action), prepared)
             earned += float(timestep.reward)
         assert float(optimum) == pytest.approx(earned)
 
@@ -281,6 +269,5 @@ def test_wrong_settings_are_refused(wrong: dict, sentence: str) -> None:
         MazeSpace(**wrong)
 
 
-def test_contract() -> None:
-    assert isinstance(MazeSpace(), LevelSpace)
+def test_equal_spaces_are_the_same_to_what_is_compiled() -> None:
     assert hash(MazeSpace()) == hash(MazeSpace(13, 60, "uniform"))

@@ -18,8 +18,9 @@ TASKS = {n: WalkerDesign(WalkerSpace(stairs=n == 8)) for n in (8, 5)}
 
 
 def play(task, brief, actions):
-    state, first = task.reset(None, brief)
-    state, steps = jax.lax.scan(lambda state, action: task.step(None, state, action), state, actions)
+    prepared = task.prepare(brief)
+    state, first = task.reset(None, prepared)
+    state, steps = jax.lax.scan(lambda state, action: task.step(None, state, action, prepared), state, actions)
     return first, steps, task.level(state)
 
 
@@ -36,8 +37,8 @@ def test_every_design_is_a_level(size, seed, data):
     actions = data.draw(st.lists(st.floats(-2, 2, width=32), min_size=size, max_size=size))
     _, steps, level = design(size, seed, actions)
     check(jax.tree.map(np.asarray, level))
-    assert steps.terminated.tolist() == [False] * (size - 1) + [True]
-    assert not steps.truncated.any()
+    assert steps.transition.terminated.tolist() == [False] * (size - 1) + [True]
+    assert not steps.transition.truncated.any()
     assert not steps.reward.any()
 
 

@@ -21,6 +21,7 @@ from tutelage.envs.walker.level import (
     Level,
     check,
     difficulty,
+    from_text,
     make,
     read,
     to_text,
@@ -107,7 +108,7 @@ def test_edits_stop_at_the_border_one_by_one():
 
 @given(SIZES, SEEDS, st.data())
 def test_a_point_of_the_box_is_a_level(size, seed, data):
-    view = SPACES[size].parameters
+    view = SPACES[size].vectors
     assert len(view.box.low) == len(view.box.high) == size
     point = [data.draw(st.floats(a, b, width=32)) for a, b in zip(*view.box, strict=True)]
     level = well_formed(view.level(jax.random.key(seed), jnp.array(point)), size)
@@ -141,11 +142,54 @@ def test_metrics_name_every_parameter_and_share_out_the_classes():
     assert list(SPACES[5].metrics(level)) == [*(p.name for p in PARAMETERS[:5]), *DIFFICULTIES]
 
 
-def test_a_level_as_text():
-    level = make((1.25, 0, 0.8, 0, 0.1, 1, 2, 3), seed=7)
-    assert to_text(level) == "roughness 1.25, pits 0.00 to 0.80, no stumps, stairs 1.00 to 2.00 of 3 steps, seed 7"
-    assert to_text(make(seed=3)) == "roughness 1.00, no pits, no stumps, no stairs, seed 3"
-    assert to_text(make(seed=3, hardcore=True)) == "hardcore, seed 3"
+TEXTS = {
+    "roughness 1.25, pits 0 to 0.8, no stumps (0 to 0.1), stairs 1 to 2 of 3 steps, seed 7": make(
+        (1.25, 0, 0.8, 0, 0.1, 1, 2, 3), seed=7
+    ),
+    "roughness 1, no pits, no stumps, no stairs (0 to 0 of 4 steps), seed 3": make((1, 0, 0, 0, 0, 0, 0, 4), seed=3),
+    "roughness 1, no pits, no stumps, no stairs, seed 3": make(seed=3),
+    "hardcore, seed 3": make(seed=3, hardcore=True),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_level_as_text(text):
+    assert to_text(TEXTS[text]) == text
+    jax.tree.map(np.testing.assert_array_equal, from_text(text), TEXTS[text])
+
+
+@given(SIZES, SEEDS)
+def test_a_text_has_every_digit(size, seed):
+    level = EDIT[size](jax.random.key(seed), SAMPLE[size](jax.random.key(seed)), 3)
+    jax.tree.map(np.testing.assert_array_equal, from_text(to_text(level)), level)
+
+
+def test_people_write_with_spaces_and_lines():
+    written = " roughness  1.0,\n no pits, no stumps,no stairs, seed 3\n"
+    assert to_text(from_text(written)) == "roughness 1, no pits, no stumps, no stairs, seed 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "does not end with a seed"),
+        ("roughness 1, no pits, no stumps, no stairs", "does not end with a seed"),
+        ("hardcore, seed x", "does not end with a seed"),
+        ("roughness 1, seed 3", "too few parts or too many"),
+        ("roughness 1, no pits, no stumps, no stairs, no stairs, seed 3", "too few parts or too many"),
+        ("roughness 1, pits 2, no stumps, no stairs, seed 3", "'pits 2' cannot be read; write levels as in 'roughness"),
+        ("roughness 1, no stumps, no pits, no stairs, seed 3", "'no stumps' cannot be read"),
+        ("roughness 1, no pits, no stumps, stairs 1 to 2, seed 3", "'stairs 1 to 2' cannot be read"),
+        ("roughness 1, no pits (1 to 2), no stumps, no stairs, seed 3", "'no pits \\(1 to 2\\)' is not none"),
+        ("roughness 11, no pits, no stumps, no stairs, seed 3", "roughness is 11; give 0 to 10"),
+        ("roughness 1, pits 3 to 2, no stumps, no stairs, seed 3", "give the smaller number first"),
+        ("roughness 1, no pits, no stumps, stairs 1 to 2 of 2.5 steps, seed 3", "stair-steps is 2.5"),
+        (f"roughness 1, no pits, no stumps, no stairs, seed {2**70}", "give a whole number from 0 to 2147483647"),
+    ],
+)
+def test_what_is_no_level_is_refused_with_a_sentence(text, sentence):
+    with pytest.raises(UserError, match=sentence):
+        from_text(text)
 
 
 def test_no_type_is_weak():

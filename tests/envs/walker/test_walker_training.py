@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tutelage
-from tutelage.algorithms import METHODS
 from tutelage.envs.walker.level import check
 from tutelage.hosts.fleet import close_all
+from tutelage.methods.registry import names
 from tutelage.runs import checkpoint
 
 SMALL = {
@@ -19,7 +19,7 @@ SMALL = {
     "train.rollout": "10",
     "ppo.minibatches": "2",
     "ppo.epochs": "2",
-    "network.width": "8",
+    "network.head": "8",
     "env.workers": "1",
     "env.max_steps": "7",
 }
@@ -27,6 +27,7 @@ BUFFER = {"replay.capacity": "8", "replay.min_fill": "0.5"}
 EXTRA = {
     "population-paired": {"adversary.students": "2"},
     "tscl": {"train.training_set": "8"},
+    "sfl": {"scan.candidates": "4", "scan.keep": "2"},
     "alp-gmm": {"mixture.fit_every": "8", "mixture.most": "3", "mixture.history": "16"},
 }
 
@@ -43,20 +44,20 @@ def trainer_of(method: str) -> Any:
     return tutelage.build(tutelage.override(settings, changes))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", names())
 def test_every_method_trains_and_resumes_exactly(method: str) -> None:
     """Two iterations, new simulators, two more: the same state, bit for bit, as after four in one go."""
     trainer = trainer_of(method)
     start = trainer.init(0)
     run = tutelage.compiled(trainer, 4)
     whole, log = run(start, 4)
-    assert all(np.isfinite(log["return"]))
-    assert np.nansum(log["learned"]) >= 1
+    assert all(np.isfinite(log.metrics["return"]))
+    assert np.nansum(log.learned) >= 1
     half, _ = run(start, 2)
     close_all()
     again, _ = run(half, 2)
     assert checkpoint.digest(again) == checkpoint.digest(whole)
-    before, after = (jax.tree.leaves(state.students.params) for state in (start, whole))
+    before, after = (jax.tree.leaves(state.students.agent.params) for state in (start, whole))
     assert any(not np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     levels = jax.device_get(trainer.curriculum.generate(jax.random.key(1), whole.curriculum))
     for i in range(4):

@@ -1,1 +1,1 @@
-"""Environments that users bring: any Gymnasium environment that takes its level when it is reset."""
+"""Environments that users bring: written in JAX, or any Gymnasium environment that takes its level when it is reset."""

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from ...hosts.settings import HostSettings
+from typing import Any
+
 from ...settings import (
     EvolveSettings,
-    MLPSettings,
+    NetworkSettings,
     PPOSettings,
     ReplaySettings,
-    Settings,
-    TeacherSettings,
+    ScanSettings,
     TrainSettings,
 )
-from ..presets import curriculum, training_set
+from ..presets import Preset
+
+VECTOR_STUDENT = NetworkSettings(core="separate", layers=2, head=64, activation="tanh")
+IMAGE_STUDENT = NetworkSettings(core="none", width=256, layers=1, head=64)
 
 
-def standard(environment: str, method: str) -> Settings:
-    """A small student of vectors, and PPO's usual settings for them."""
-    return Settings(
-        environment=environment,
-        method=method,
-        env=HostSettings(),
-        network=MLPSettings(),
+def standard(env: Any, encoder: Any, as_it_is: bool, network: NetworkSettings | None) -> Preset:
+    """A small student, and PPO's usual settings for it. Its encoder may take observations as they are, or has to have
+    them normalised.
+    """
+    return Preset(
+        "a small student, and PPO's usual settings",
+        env=env,
+        encoder=encoder,
+        network=network or (IMAGE_STUDENT if as_it_is else VECTOR_STUDENT),
         ppo=PPOSettings(
             discount=0.99,
             learning_rate=3e-4,
@@ -29,23 +34,22 @@ def standard(environment: str, method: str) -> Settings:
             minibatches=8,
             value_clip=False,
             normalise_returns=True,
-            normalise_observations=True,
-        ),
-        curriculum=curriculum(
-            method,
-            ReplaySettings(capacity=1000, min_fill=0.25),
-            TeacherSettings(),
-            EvolveSettings(start="random", edits=3),
+            normalise_observations=not as_it_is,
         ),
         train=TrainSettings(
             steps=1_000_000,
             levels=16,
             rollout=256,
-            training_set=training_set(method, 200),
             log_every=1,
             evaluate_every=25,
             checkpoint_every=25,
             suite="fresh",
             episodes=20,
         ),
+        sections=(
+            ReplaySettings(capacity=1000, min_fill=0.25),
+            EvolveSettings(start="random", edits=3),
+            ScanSettings(candidates=64, attempts=4, keep=32, every=50),
+        ),
+        training_set=200,
     )

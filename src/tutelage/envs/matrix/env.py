@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from ...types import Metrics, TimeStep
+from ...types import Metrics, TimeStep, played
 from ..base import Brief, Discrete
 from .settings import Payoffs
 
@@ -28,15 +28,18 @@ class MatrixGame:
     def action_space(self) -> Discrete:
         return Discrete(len(self.payoffs))
 
+    def prepare(self, level: Column) -> Column:
+        return level
+
     def reset(self, key: PRNGKeyArray, level: Column) -> tuple[Column, Float[Array, "1"]]:
         del key
         return level, jnp.ones(1)
 
-    def step(self, key: PRNGKeyArray, state: Column, action: Int[Array, ""]) -> tuple[Column, TimeStep]:
-        del key
+    def step(self, key: PRNGKeyArray, state: Column, action: Int[Array, ""], level: Column) -> tuple[Column, TimeStep]:
+        del key, level
         obs = jnp.ones(1)
         payoff = jnp.asarray(self.payoffs, jnp.float32)[action, state]
-        return state, TimeStep(obs, payoff, jnp.bool_(True), jnp.bool_(False), obs)
+        return state, played(obs, payoff, jnp.bool_(True), jnp.bool_(False))
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,20 @@ class ColumnChoice:
     def action_space(self) -> Discrete:
         return Discrete(self.number)
 
+    def prepare(self, level: Brief) -> Brief:
+        return level
+
     def reset(self, key: PRNGKeyArray, level: Brief) -> tuple[ChoiceState, Float[Array, "1"]]:
         del key, level
         return ChoiceState(jnp.int32(0), jnp.int32(0)), jnp.ones(1)
 
-    def step(self, key: PRNGKeyArray, state: ChoiceState, action: Int[Array, ""]) -> tuple[ChoiceState, TimeStep]:
-        del key
+    def step(
+        self, key: PRNGKeyArray, state: ChoiceState, action: Int[Array, ""], level: Brief
+    ) -> tuple[ChoiceState, TimeStep]:
+        del key, level
         obs = jnp.ones(1)
         state = ChoiceState(action.astype(jnp.int32), state.time + 1)
-        return state, TimeStep(obs, jnp.float32(0), state.time >= 1, jnp.bool_(False), obs)
+        return state, played(obs, jnp.float32(0), state.time >= 1, jnp.bool_(False))
 
     def level(self, state: ChoiceState) -> Column:
         return state.column

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ...errors import UserError, require
-from ...settings import NetworkSettings, PPOSettings, ReplaySettings, Settings, TeacherSettings, TrainSettings, option
-from ..presets import curriculum, training_set
+from ...settings import (
+    BanditSettings,
+    EvolveSettings,
+    NetworkSettings,
+    PPOSettings,
+    ReplaySettings,
+    ScanSettings,
+    TeacherSettings,
+    TrainSettings,
+    option,
+)
+from ..presets import Preset
 
 Payoffs = tuple[tuple[float, ...], ...]
 """Rows are the student's actions, columns are levels."""
@@ -44,6 +53,12 @@ class MatrixSettings:
 
     def __post_init__(self) -> None:
         matrix(self)
+
+    def idle(self) -> dict[str, str]:
+        """Every game has settings of its own."""
+        own = {"corollary-1": ("columns", "p", "epsilon"), "custom": ("payoffs",)}.get(self.game, ())
+        others = {"payoffs", "columns", "p", "epsilon"}.difference(own)
+        return dict.fromkeys(sorted(others), f"env.game is {self.game}")
 
 
 def matrix(settings: MatrixSettings) -> Payoffs:
@@ -81,23 +96,17 @@ def parse(text: str) -> Payoffs:
     return tuple(numbers)
 
 
-def _exact(method: str) -> Settings:
-    """One-step games with exact regret as score and objective: the theory's own setting."""
-    replay = ReplaySettings(
-        rate=0.5, capacity=64, min_fill=0.0, score="exact-regret", prioritisation="greedy", staleness=0.0
-    )
-    # The teacher is quicker than the students and never quite sure: it follows their mistakes instead of settling.
-    teacher = TeacherSettings(learning_rate=0.005, entropy_coef=0.2)
-    chosen = curriculum(method, replay, teacher)
-    if hasattr(chosen, "adversary") and chosen.adversary.objective != "minimax":
-        chosen = replace(chosen, adversary=replace(chosen.adversary, objective="exact-regret"))
-    if hasattr(chosen, "evolve"):  # no column is simpler than another
-        chosen = replace(chosen, evolve=replace(chosen.evolve, start="random"))
-    if hasattr(chosen, "bandit"):  # steeper than payoffs can be: every column is tried before any is preferred
-        chosen = replace(chosen, bandit=replace(chosen.bandit, optimism=1000.0))
-    return Settings(
-        environment="matrix",
-        method=method,
+def _exact(curriculum: Any) -> dict[str, Any]:
+    """A teacher that is paid with an estimate of regret is paid with regret itself."""
+    adversary = getattr(curriculum, "adversary", None)
+    if adversary is None or adversary.objective == "minimax":
+        return {}
+    return {"adversary.objective": "exact-regret"}
+
+
+PRESETS = {
+    "exact": Preset(
+        "One-step games with exact regret as score and objective: the theory's own setting.",
         env=MatrixSettings(),
         network=NetworkSettings(core="none", width=8, head=8),
         ppo=PPOSettings(
@@ -109,18 +118,22 @@ def _exact(method: str) -> Settings:
             value_clip=False,
             normalise_returns=True,
         ),
-        curriculum=chosen,
-        train=TrainSettings(
-            steps=2_000_000,
-            levels=32,
-            rollout=32,
-            training_set=training_set(method, 64),
-            suite="columns",
-            episodes=100,
-            evaluate_every=500,
+        train=TrainSettings(steps=2_000_000, levels=32, rollout=32, suite="columns", episodes=100, evaluate_every=500),
+        sections=(
+            ReplaySettings(
+                rate=0.5, capacity=64, min_fill=0.0, score="exact-regret", prioritisation="greedy", staleness=0.0
+            ),
+            # The teacher is quicker than the students and never quite sure: it follows their mistakes instead of
+            # settling.
+            TeacherSettings(learning_rate=0.005, entropy_coef=0.2),
+            EvolveSettings(start="random"),  # no column is simpler than another
+            BanditSettings(
+                optimism=1000.0
+            ),  # steeper than payoffs can be: every column is tried before any is preferred
+            ScanSettings(candidates=32, attempts=2, keep=4, every=10, score="exact-regret"),
         ),
-    )
-
-
-PRESETS: dict[str, Callable[[str], Settings]] = {"exact": _exact}
+        training_set=64,
+        adapt=_exact,
+    ),
+}
 DEFAULT_PRESET = "exact"

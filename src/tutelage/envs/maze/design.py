@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from ...rl.networks import Conv3x3
-from ...types import TimeStep
+from ...types import TimeStep, played
 from ..base import Brief, Discrete
 from .level import MazeLevel, cell_mask
 from .space import random_free_cell
@@ -34,7 +34,7 @@ class DesignState(NamedTuple):
     """(-1, -1) before it is placed, as for the goal."""
     direction: Int[Array, ""]
     time: Int[Array, ""]
-    dice: UInt8[Array, "..."]
+    key_data: UInt8[Array, "..."]
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,25 @@ class MazeDesign:
     def action_space(self) -> Discrete:
         return Discrete(self.size**2)
 
+    def prepare(self, level: Brief) -> Brief:
+        return level
+
     def reset(self, key: PRNGKeyArray, level: Brief) -> tuple[DesignState, DesignObs]:
-        del key  # all dice are in the brief, so that a design can be replayed from its actions
+        del key  # all randomness is in the brief, so that a design can be replayed from its actions
         nowhere = jnp.full(2, -1, jnp.int32)
         walls = jnp.zeros((self.size, self.size), bool)
-        direction = jax.random.randint(_dice(level.dice, self.steps), (), 0, 4)
-        state = DesignState(walls, nowhere, nowhere, direction, jnp.int32(0), level.dice)
+        direction = jax.random.randint(_key(level.key_data, self.steps), (), 0, 4)
+        state = DesignState(walls, nowhere, nowhere, direction, jnp.int32(0), level.key_data)
         return state, _observe(state)
 
-    def step(self, key: PRNGKeyArray, state: DesignState, action: Int[Array, ""]) -> tuple[DesignState, TimeStep]:
-        del key
+    def step(
+        self, key: PRNGKeyArray, state: DesignState, action: Int[Array, ""], level: Brief
+    ) -> tuple[DesignState, TimeStep]:
+        del key, level
         cell = jnp.stack([action % self.size, action // self.size]).astype(jnp.int32)
         here = cell_mask(state.walls.shape, cell)
         walls = jnp.where(state.time < self.blocks, state.walls | here, state.walls)
-        k_goal, k_start = jax.random.split(_dice(state.dice, self.steps + 1))
+        k_goal, k_start = jax.random.split(_key(state.key_data, self.steps + 1))
         placed_goal = jnp.where((walls & here).any(), random_free_cell(k_goal, ~walls), cell)
         goal = jnp.where(state.time == self.blocks, placed_goal, state.goal)
         taken = walls | cell_mask(walls.shape, goal)
@@ -102,14 +107,19 @@ class MazeEditing:
     def action_space(self) -> Discrete:
         return Discrete(2 * self.size**2)
 
+    def prepare(self, level: Brief) -> Brief:
+        return level
+
     def reset(self, key: PRNGKeyArray, level: Brief) -> tuple[DesignState, DesignObs]:
         del key
         maze: MazeLevel = level.start
-        state = DesignState(maze.walls, maze.goal, maze.start, maze.direction, jnp.int32(0), level.dice)
+        state = DesignState(maze.walls, maze.goal, maze.start, maze.direction, jnp.int32(0), level.key_data)
         return state, _observe(state)
 
-    def step(self, key: PRNGKeyArray, state: DesignState, action: Int[Array, ""]) -> tuple[DesignState, TimeStep]:
-        del key
+    def step(
+        self, key: PRNGKeyArray, state: DesignState, action: Int[Array, ""], level: Brief
+    ) -> tuple[DesignState, TimeStep]:
+        del key, level
         put_goal, index = action >= self.size**2, action % self.size**2
         cell = jnp.stack([index % self.size, index // self.size]).astype(jnp.int32)
         here = cell_mask(state.walls.shape, cell)
@@ -117,7 +127,7 @@ class MazeEditing:
         walls = jnp.where((~walls).sum() >= 2, walls, state.walls)
         goal = jnp.where(put_goal, cell, state.goal)
         last = state.time + 1 == self.edits
-        k_goal, k_start = jax.random.split(_dice(state.dice, self.steps + 1))
+        k_goal, k_start = jax.random.split(_key(state.key_data, self.steps + 1))
         at_start = cell_mask(walls.shape, state.start)
         goal_lost = (walls & cell_mask(walls.shape, goal)).any()
         goal = jnp.where(last & goal_lost, random_free_cell(k_goal, ~walls & ~at_start), goal)
@@ -149,14 +159,14 @@ class DesignEncoder(nn.Module):
         return jnp.concatenate([x, when, obs.noise], axis=-1)
 
 
-def _dice(dice: Array, throw: int | Int[Array, ""]) -> PRNGKeyArray:
-    return jax.random.fold_in(jax.random.wrap_key_data(dice), throw)
+def _key(key_data: Array, number: int | Int[Array, ""]) -> PRNGKeyArray:
+    return jax.random.fold_in(jax.random.wrap_key_data(key_data), number)
 
 
 def _timestep(state: DesignState, steps: int) -> TimeStep:
     obs = _observe(state)
     # The reward comes from elsewhere, when students have played the maze.
-    return TimeStep(obs, jnp.float32(0), state.time >= steps, jnp.bool_(False), obs)
+    return played(obs, jnp.float32(0), state.time >= steps, jnp.bool_(False))
 
 
 def _observe(state: DesignState) -> DesignObs:
@@ -167,5 +177,5 @@ def _observe(state: DesignState) -> DesignObs:
     agent = jnp.stack([jnp.uint8(10), jnp.uint8(0), state.direction.astype(jnp.uint8)])
     table = jnp.concatenate([jnp.array([[1, 0, 0], [2, 5, 0], [8, 1, 0]], jnp.uint8), agent[None]])
     image = table[jnp.pad(codes, 1, constant_values=1)]
-    noise = jax.random.uniform(_dice(state.dice, state.time), (NOISE,))
+    noise = jax.random.uniform(_key(state.key_data, state.time), (NOISE,))
     return DesignObs(image, state.time, noise)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from ...errors import require
-from ...types import TimeStep
+from ...types import TimeStep, played
 from ..base import Discrete
 from .level import MazeLevel, cell_mask
 
@@ -35,12 +35,18 @@ class MazeObs(NamedTuple):
 
 
 class MazeState(NamedTuple):
-    grid: UInt8[Array, "H+2(view-1) W+2(view-1)"]
-    """What is in each cell, with walls around as far as the agent can see. Never changes within an episode."""
     position: Int[Array, "2"]
     direction: Int[Array, ""]
     time: Int[Array, ""]
     """Steps played."""
+
+
+class PreparedMaze(NamedTuple):
+    """A maze as it is played: what never changes within an episode."""
+
+    grid: UInt8[Array, "H+2(view-1) W+2(view-1)"]
+    """What is in each cell, with walls around as far as the agent can see."""
+    start: MazeState
 
 
 class Trial(NamedTuple):
@@ -51,8 +57,8 @@ class Trial(NamedTuple):
     see_through_walls: Bool[Array, ""]
 
 
-class TrialState(NamedTuple):
-    maze: MazeState
+class PreparedTrial(NamedTuple):
+    maze: PreparedMaze
     max_steps: Int[Array, ""]
     see_through_walls: Bool[Array, ""]
 
@@ -74,14 +80,18 @@ class Maze:
     def action_space(self) -> Discrete:
         return Discrete(7)
 
-    def reset(self, key: PRNGKeyArray, level: MazeLevel) -> tuple[MazeState, MazeObs]:
-        del key  # a level starts the same every time
-        state = start(self.view, level)
-        return state, observe(self.view, self.see_through_walls, state)
+    def prepare(self, level: MazeLevel) -> PreparedMaze:
+        return prepared(self.view, level)
 
-    def step(self, key: PRNGKeyArray, state: MazeState, action: Int[Array, ""]) -> tuple[MazeState, TimeStep]:
+    def reset(self, key: PRNGKeyArray, level: PreparedMaze) -> tuple[MazeState, MazeObs]:
+        del key  # a level starts the same every time
+        return level.start, observe(self.view, self.see_through_walls, level.grid, level.start)
+
+    def step(
+        self, key: PRNGKeyArray, state: MazeState, action: Int[Array, ""], level: PreparedMaze
+    ) -> tuple[MazeState, TimeStep]:
         del key
-        return play(self.view, self.reward, self.max_steps, self.see_through_walls, state, action)
+        return play(self.view, self.reward, self.max_steps, self.see_through_walls, level.grid, state, action)
 
     def payment(self, steps: Int[Array, ""]) -> Float[Array, ""]:
         """The return of an episode that reaches the goal at some step; a negative one means never."""
@@ -103,28 +113,27 @@ class HeldOutMaze:
     def action_space(self) -> Discrete:
         return Discrete(7)
 
-    def reset(self, key: PRNGKeyArray, level: Trial) -> tuple[TrialState, MazeObs]:
+    def prepare(self, level: Trial) -> PreparedTrial:
+        maze = prepared(self.view, level.level)
+        return PreparedTrial(maze, jnp.asarray(level.max_steps), jnp.asarray(level.see_through_walls))
+
+    def reset(self, key: PRNGKeyArray, level: PreparedTrial) -> tuple[MazeState, MazeObs]:
         del key
-        maze = start(self.view, level.level)
-        state = TrialState(maze, jnp.asarray(level.max_steps), jnp.asarray(level.see_through_walls))
-        return state, observe(self.view, state.see_through_walls, maze)
+        return level.maze.start, observe(self.view, level.see_through_walls, level.maze.grid, level.maze.start)
 
-    def step(self, key: PRNGKeyArray, state: TrialState, action: Int[Array, ""]) -> tuple[TrialState, TimeStep]:
+    def step(
+        self, key: PRNGKeyArray, state: MazeState, action: Int[Array, ""], level: PreparedTrial
+    ) -> tuple[MazeState, TimeStep]:
         del key
-        maze, step = play(self.view, self.reward, state.max_steps, state.see_through_walls, state.maze, action)
-        return state._replace(maze=maze), step
+        return play(self.view, self.reward, level.max_steps, level.see_through_walls, level.maze.grid, state, action)
 
 
-def start(view: int, level: MazeLevel) -> MazeState:
-    """The first state of an episode."""
+def prepared(view: int, level: MazeLevel) -> PreparedMaze:
+    """A maze with its border, and the first state of an episode in it."""
     walls = jnp.asarray(level.walls)
     codes = jnp.where(cell_mask(walls.shape, level.goal), _GOAL, walls.astype(jnp.uint8)).astype(jnp.uint8)
-    return MazeState(
-        grid=jnp.pad(codes, view - 1, constant_values=_WALL),
-        position=jnp.asarray(level.start),
-        direction=jnp.asarray(level.direction),
-        time=jnp.int32(0),
-    )
+    start = MazeState(jnp.asarray(level.start), jnp.asarray(level.direction), jnp.int32(0))
+    return PreparedMaze(jnp.pad(codes, view - 1, constant_values=_WALL), start)
 
 
 def play(
@@ -132,38 +141,36 @@ def play(
     reward: Reward,
     max_steps: int | Int[Array, ""],
     see_through_walls: bool | Bool[Array, ""],
+    grid: UInt8[Array, "H W"],
     state: MazeState,
     action: Int[Array, ""],
 ) -> tuple[MazeState, TimeStep]:
     """One action. Limit and vision may be traced."""
     front = state.position + jnp.asarray(STEPS)[state.direction]
-    cell = state.grid[front[1] + view - 1, front[0] + view - 1]
+    cell = grid[front[1] + view - 1, front[0] + view - 1]
     moved = (action == FORWARD) & (cell != _WALL)
     turn = (action == RIGHT).astype(jnp.int32) - (action == LEFT).astype(jnp.int32)
     state = MazeState(
-        grid=state.grid,
         position=jnp.where(moved, front, state.position),
         direction=(state.direction + turn) % 4,
         time=state.time + 1,
     )
     terminated = moved & (cell == _GOAL)
-    obs = observe(view, see_through_walls, state)
-    return state, TimeStep(
-        obs=obs,
-        reward=jnp.where(terminated, _payment(reward, state.time, max_steps), 0.0),
-        terminated=terminated,
-        truncated=state.time >= max_steps,  # also at the goal: MiniGrid reports both
-        next_obs=obs,
-    )
+    obs = observe(view, see_through_walls, grid, state)
+    payment = jnp.where(terminated, _payment(reward, state.time, max_steps), 0.0)
+    # At the goal a limit may be reached too: MiniGrid reports both.
+    return state, played(obs, payment, terminated, state.time >= max_steps)
 
 
-def observe(view: int, see_through_walls: bool | Bool[Array, ""], state: MazeState) -> MazeObs:
+def observe(
+    view: int, see_through_walls: bool | Bool[Array, ""], grid: UInt8[Array, "H W"], state: MazeState
+) -> MazeObs:
     """What the agent sees. Two table lookups: measured faster than slicing and turning the view."""
-    _, width = state.grid.shape
+    _, width = grid.shape
     sight = _sight(view)
     offsets = jnp.asarray(sight[..., 1] * width + sight[..., 0])[state.direction]
     here = (state.position[1] + view - 1) * width + state.position[0] + view - 1
-    codes = state.grid.reshape(-1).at[here + offsets].get(mode="promise_in_bounds")
+    codes = grid.reshape(-1).at[here + offsets].get(mode="promise_in_bounds")
 
     if see_through_walls is not True:  # a traced value is not True: both are computed, and one is chosen
         codes = jnp.where(_visible(codes != _WALL) | see_through_walls, codes, _UNSEEN)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ...errors import require
 from ...settings import (
@@ -12,12 +11,12 @@ from ...settings import (
     NetworkSettings,
     PPOSettings,
     ReplaySettings,
-    Settings,
+    ScanSettings,
     TeacherSettings,
     TrainSettings,
     option,
 )
-from ..presets import curriculum, steps, training_set
+from ..presets import Preset
 
 
 @dataclass(frozen=True)
@@ -50,83 +49,129 @@ class MazeSettings:
         )
 
 
+@dataclass(frozen=True)
+class MazeEncoderSettings:
+    """The student's eyes: a 3x3 convolution over the view, and the direction it faces."""
+
+    filters: int = option(16, "filters of the 3x3 convolution over the view")
+    direction: int = option(5, "size of the direction's embedding")
+
+    def __post_init__(self) -> None:
+        for name in ("filters", "direction"):
+            require(getattr(self, name) >= 1, f"encoder.{name} is {getattr(self, name)}; give at least 1.")
+
+
+@dataclass(frozen=True)
+class MazeDesignEncoderSettings:
+    """The teacher's eyes: a 3x3 convolution over the whole maze, and the time."""
+
+    filters: int = option(128, "filters of the 3x3 convolution over the whole level")
+    time: int = option(10, "size of the time step's embedding")
+
+    def __post_init__(self) -> None:
+        for name in ("filters", "time"):
+            require(getattr(self, name) >= 1, f"teacher.encoder.{name} is {getattr(self, name)}; give at least 1.")
+
+
 # --- presets
 
 
-def _thesis_accel(method: str) -> Settings:
-    """Chapter 5: 0 to 60 blocks, 20,000 student updates (Tables B.3 and B.4)."""
-    replay = ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3)
-    env = MazeSettings(blocks=60, block_count="uniform")
-    chosen = curriculum(method, replay, TeacherSettings())
-    train = TrainSettings(steps=steps(method, 20_000, 32 * 256), training_set=training_set(method, 4000))
-    return Settings("maze", method, env, NetworkSettings(), PPOSettings(), chosen, train)
+def _paired_teacher(curriculum: Any) -> bool:
+    """A teacher that builds every level for the regret between students."""
+    adversary = getattr(curriculum, "adversary", None)
+    return adversary is not None and "regret" in adversary.objective and not hasattr(curriculum, "replay")
 
 
-def _thesis_dcd(method: str) -> Settings:
-    """Chapter 4: 25 blocks, 250M steps (Table B.2)."""
-    replay = ReplaySettings(capacity=4000, score="maxmc", temperature=0.1, staleness=0.3)
-    # PAIRED alone has a recurrent teacher and no entropy bonus.
-    paired = method in ("paired", "population-paired")
-    chosen = curriculum(method, replay, TeacherSettings(core="lstm" if paired else "none"), accel_rate=0.5)
-    ppo = PPOSettings(entropy_coef=0.0 if paired else 0.01)
-    env = MazeSettings(blocks=25, block_count="fixed")
-    train = TrainSettings(steps=250_000_000, training_set=training_set(method, 4000))
-    return Settings("maze", method, env, NetworkSettings(), ppo, chosen, train)
+def _chapter_4(curriculum: Any) -> dict[str, Any]:
+    """PAIRED alone has a recurrent teacher and no entropy bonus; editing replays as often as PLR."""
+    if _paired_teacher(curriculum):
+        return {"teacher.core": "lstm", "ppo.entropy_coef": 0.0}
+    return {"replay.rate": 0.5} if hasattr(curriculum, "evolve") else {}
 
 
-def _small(method: str) -> Settings:
-    """Not in the thesis: 7x7 mazes and a small student, learned in minutes on a laptop."""
-    return Settings(
-        environment="maze",
-        method=method,
-        env=MazeSettings(size=7, max_steps=64, blocks=20, block_count="uniform"),
-        network=NetworkSettings(width=64),
-        ppo=PPOSettings(learning_rate=1e-3, minibatches=2, epochs=4, anneal=True, discount=0.99),
-        curriculum=curriculum(
-            method, ReplaySettings(capacity=1000, min_fill=0.25), TeacherSettings(filters=32, learning_rate=1e-3)
-        ),
-        train=TrainSettings(
-            steps=10_000_000,
-            levels=128,
-            rollout=64,
-            training_set=training_set(method, 1000),
-            suite="fresh",
-            episodes=200,
-        ),
-    )
+_QUICK_SCANS = ScanSettings(candidates=80, attempts=4, keep=32, every=100)
+"""In batches of 32 levels a scan is 10 batches: a tenth of the steps of 100 updates."""
+_SMALL_TEACHER = TeacherSettings(learning_rate=1e-3, encoder=MazeDesignEncoderSettings(filters=32))
 
-
-def _fast(method: str) -> Settings:
-    """Not in the thesis: chapter 5's mazes with a student and batches for a computer of one's own (docs/fast.md)."""
-    chosen = curriculum(
-        method,
-        # At the thesis's temperature more than half of a batch of 256 would be one level, and PVL prefers short ones.
-        ReplaySettings(capacity=4000, score="maxmc", temperature=1.0, staleness=0.3),
-        TeacherSettings(filters=32, learning_rate=1e-3),
-        EvolveSettings(start="random", parents=32),
-    )
-    return Settings(
-        environment="maze",
-        method=method,
+PRESETS = {
+    "thesis-accel": Preset(
+        "Chapter 5: 0 to 60 blocks, 20,000 student updates (Tables B.3 and B.4).",
         env=MazeSettings(blocks=60, block_count="uniform"),
+        encoder=MazeEncoderSettings(),
+        network=NetworkSettings(),
+        ppo=PPOSettings(),
+        train=TrainSettings(),
+        sections=(
+            ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3),
+            TeacherSettings(encoder=MazeDesignEncoderSettings()),
+            _QUICK_SCANS,
+        ),
+        updates=20_000,
+        training_set=4000,
+    ),
+    "thesis-dcd": Preset(
+        "Chapter 4: 25 blocks, 250M steps (Table B.2).",
+        env=MazeSettings(blocks=25, block_count="fixed"),
+        encoder=MazeEncoderSettings(),
+        network=NetworkSettings(),
+        ppo=PPOSettings(entropy_coef=0.01),
+        train=TrainSettings(steps=250_000_000),
+        sections=(
+            ReplaySettings(capacity=4000, score="maxmc", temperature=0.1, staleness=0.3),
+            TeacherSettings(encoder=MazeDesignEncoderSettings()),
+            _QUICK_SCANS,
+        ),
+        training_set=4000,
+        adapt=_chapter_4,
+    ),
+    "fast": Preset(
+        "Not in the thesis: chapter 5's mazes with a student and batches for a computer of one's own (docs/fast.md).",
+        env=MazeSettings(blocks=60, block_count="uniform"),
+        encoder=MazeEncoderSettings(),
         network=NetworkSettings(width=64),
         ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005),
-        curriculum=chosen,
-        train=TrainSettings(
-            steps=steps(method, 1750, 256 * 256),
-            levels=256,
-            rollout=256,
-            training_set=training_set(method, 4000),
-            evaluate_every=50,
-            checkpoint_every=50,
+        train=TrainSettings(levels=256, rollout=256, evaluate_every=50, checkpoint_every=50),
+        sections=(
+            # At the thesis's temperature more than half of a batch of 256 would be one level, and PVL prefers short
+            # ones.
+            ReplaySettings(capacity=4000, score="maxmc", temperature=1.0, staleness=0.3),
+            _SMALL_TEACHER,
+            EvolveSettings(start="random", parents=32),
+            # A scan plays 6 batches for every 50 that are learned from: about a tenth of all steps.
+            ScanSettings(candidates=384, attempts=4, keep=128, every=50),
         ),
-    )
-
-
-PRESETS: dict[str, Callable[[str], Settings]] = {
-    "thesis-accel": _thesis_accel,
-    "thesis-dcd": _thesis_dcd,
-    "fast": _fast,
-    "small": _small,
+        updates=1750,
+        training_set=4000,
+    ),
+    "small": Preset(
+        "Not in the thesis: 7x7 mazes and a small student, learned in minutes on a laptop.",
+        env=MazeSettings(size=7, max_steps=64, blocks=20, block_count="uniform"),
+        encoder=MazeEncoderSettings(),
+        network=NetworkSettings(width=64),
+        ppo=PPOSettings(learning_rate=1e-3, minibatches=2, epochs=4, anneal=True, discount=0.99),
+        train=TrainSettings(steps=10_000_000, levels=128, rollout=64, suite="fresh", episodes=200),
+        sections=(
+            ReplaySettings(capacity=1000, min_fill=0.25),
+            _SMALL_TEACHER,
+            ScanSettings(candidates=320, attempts=4, keep=96, every=100),
+        ),
+        training_set=1000,
+    ),
+    "sfl-minigrid": Preset(
+        "Not in the thesis: the mazes, students and scans of Rutherford et al. (2024): 13x13 cells, 60 walls.",
+        env=MazeSettings(blocks=60, block_count="fixed"),
+        encoder=MazeEncoderSettings(),
+        network=NetworkSettings(core="gru", width=512),
+        ppo=PPOSettings(discount=0.99, epochs=4, minibatches=4, clip=0.04, learning_rate=2.5e-4, anneal=True),
+        train=TrainSettings(levels=256, rollout=256),
+        sections=(
+            ReplaySettings(capacity=4000, score="maxmc"),
+            TeacherSettings(encoder=MazeDesignEncoderSettings()),
+            # 25,000 levels of 2,000 steps each, as published; here 8 attempts of 256 steps.
+            ScanSettings(candidates=25_000, attempts=8, keep=1000, every=100, share=0.5),
+        ),
+        updates=4577,
+        training_set=4000,
+    ),
 }
 DEFAULT_PRESET = "thesis-accel"

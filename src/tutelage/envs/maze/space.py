@@ -48,13 +48,6 @@ class MazeSpace:
         walls = jnp.zeros(self.size**2, bool).at[cells].set(True, mode="drop")
         return _place(place_key, walls.reshape(self.size, self.size))
 
-    def sample_distinct(self, key: PRNGKeyArray, blocks: int) -> MazeLevel:
-        """A maze with exactly ``blocks`` walls."""
-        self._check_blocks(blocks)
-        cell_key, place_key = jax.random.split(key)
-        walls = jax.random.permutation(cell_key, self.size**2) < blocks
-        return _place(place_key, walls.reshape(self.size, self.size))
-
     def sample_solvable(self, key: PRNGKeyArray) -> MazeLevel:
         """Like ``sample``, drawn again until the goal can be reached."""
 
@@ -92,16 +85,6 @@ class MazeSpace:
             0 <= blocks <= room,
             f"blocks is {blocks}; a {self.size}x{self.size} maze with an agent and a goal has room for 0 to {room}.",
         )
-
-
-@dataclass(frozen=True)
-class EmptyMazes:
-    """A generator of mazes without walls, for curricula that start simple."""
-
-    space: MazeSpace
-
-    def __call__(self, key: PRNGKeyArray) -> MazeLevel:
-        return self.space.empty(key)
 
 
 @dataclass(frozen=True)

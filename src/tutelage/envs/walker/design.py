@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
-from ...types import TimeStep
+from ...types import TimeStep, played
 from ..base import Brief, Continuous
 from .level import Level
 from .space import WalkerSpace
@@ -29,7 +29,7 @@ class DesignObs(NamedTuple):
 class DesignState(NamedTuple):
     point: Float[Array, " D"]
     time: Int[Array, ""]
-    dice: UInt8[Array, "..."]
+    key_data: UInt8[Array, "..."]
 
 
 @dataclass(frozen=True)
@@ -48,24 +48,29 @@ class WalkerDesign:
     def action_space(self) -> Continuous:
         return Continuous(1)
 
+    def prepare(self, level: Brief) -> Brief:
+        return level
+
     def reset(self, key: PRNGKeyArray, level: Brief) -> tuple[DesignState, DesignObs]:
-        del key  # all dice are in the brief, so that a design can be replayed from its actions
-        state = DesignState(jnp.zeros(self.steps), jnp.int32(0), level.dice)
+        del key  # all randomness is in the brief, so that a design can be replayed from its actions
+        state = DesignState(jnp.zeros(self.steps), jnp.int32(0), level.key_data)
         return state, _observe(state)
 
-    def step(self, key: PRNGKeyArray, state: DesignState, action: Float[Array, "1"]) -> tuple[DesignState, TimeStep]:
-        del key
+    def step(
+        self, key: PRNGKeyArray, state: DesignState, action: Float[Array, "1"], level: Brief
+    ) -> tuple[DesignState, TimeStep]:
+        del key, level
         chosen = jnp.clip(action[0], -1.0, 1.0)
         point = jnp.where(jnp.arange(self.steps) == state.time, chosen, state.point)
         state = state._replace(point=point, time=state.time + 1)
         obs = _observe(state)
         # The reward comes from elsewhere, when students have played the level.
-        return state, TimeStep(obs, jnp.float32(0), state.time >= self.steps, jnp.bool_(False), obs)
+        return state, played(obs, jnp.float32(0), state.time >= self.steps, jnp.bool_(False))
 
     def level(self, state: DesignState) -> Level:
         """The finished level."""
         low, high = jnp.array(self.space.box.low), jnp.array(self.space.box.high)
-        return self.space.at(_dice(state.dice, self.steps + 1), low + (state.point + 1) / 2 * (high - low))
+        return self.space.at(_key(state.key_data, self.steps + 1), low + (state.point + 1) / 2 * (high - low))
 
 
 class DesignEncoder(nn.Module):
@@ -79,10 +84,10 @@ class DesignEncoder(nn.Module):
         return jnp.concatenate([obs.point, time, obs.noise], axis=-1)
 
 
-def _dice(dice: Array, throw: int | Int[Array, ""]) -> PRNGKeyArray:
-    return jax.random.fold_in(jax.random.wrap_key_data(dice), throw)
+def _key(key_data: Array, number: int | Int[Array, ""]) -> PRNGKeyArray:
+    return jax.random.fold_in(jax.random.wrap_key_data(key_data), number)
 
 
 def _observe(state: DesignState) -> DesignObs:
-    noise = jax.random.uniform(_dice(state.dice, state.time), (NOISE,))
+    noise = jax.random.uniform(_key(state.key_data, state.time), (NOISE,))
     return DesignObs(state.point, state.time, noise)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from ...errors import UserError
 from ...hosts.environment import HostEnvironment
+from ...hosts.fields import Field
 from ...hosts.simulator import Maker
-from ...rl.networks import Flat
-from ..base import Continuous, Domain
+from ...rl.encoders import Vector
+from ..base import Continuous, Design, Domain, Levels, Rules, Suites, Viewer
 from .design import DesignEncoder, WalkerDesign
-from .level import SOLVED, Level, to_text
+from .level import SOLVED, from_text, to_text
 from .settings import WalkerSettings
 from .space import WalkerSpace
 from .suites import suite, suite_names
@@ -26,37 +23,38 @@ OBSERVATION, JOINTS = 24, 4
 def build(settings: WalkerSettings) -> Domain:
     """An environment, its levels and its suites from settings."""
     _require_box2d()
-    from .render import animate, gallery
+    from .render import PACE, frames, picture
 
     space = WalkerSpace(settings.stairs)
     arguments = {"max_steps": settings.max_steps, "stair_steps": settings.stair_steps}
     env = HostEnvironment(
         Maker("tutelage.envs.walker.simulator", "Walker", json.dumps(arguments)),
-        (OBSERVATION,),
-        "float32",
+        (Field("", (OBSERVATION,), "float32"),),
         Continuous(JOINTS),
         settings.workers,
         settings.patience,
     )
 
-    def play_again(level: Level, states: Any, path: Path) -> None:
-        # As the simulator takes them: what lies beyond the bounds is cut off. After the last there is none.
-        animate(level, np.clip(states["action"][:-1], -1.0, 1.0), path, stair_steps=settings.stair_steps)
-
     return Domain(
         env=env,
-        space=space,
-        encoder=lambda network: Flat(),
-        suite=partial(suite, env=env, space=space, max_steps=settings.max_steps),
-        suites=suite_names(),
-        empty=space.easy,
-        success=SOLVED,
-        parameters=space.parameters,
-        design=WalkerDesign(space),
-        design_encoder=lambda teacher, task: DesignEncoder(task.steps),
-        to_text=to_text,
-        gallery=partial(gallery, stair_steps=settings.stair_steps),
-        animate=play_again,
+        levels=Levels(
+            sample=space.sample,
+            metrics=space.metrics,
+            edit=space.edit,
+            easy=space.easy,
+            vectors=space.vectors,
+            design=Design(encoder=lambda eyes, task: DesignEncoder(task.steps), build=WalkerDesign(space)),
+        ),
+        encoder=lambda eyes: Vector(),
+        suites=Suites(suite_names(), partial(suite, env=env, space=space, max_steps=settings.max_steps)),
+        rules=Rules(success=SOLVED, limit=settings.max_steps),
+        viewer=Viewer(
+            text=to_text,
+            parse=from_text,
+            picture=partial(picture, stair_steps=settings.stair_steps),
+            frames=partial(frames, stair_steps=settings.stair_steps),
+            pace=PACE,
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,19 +85,61 @@ def has(parameters: Sequence[float], high: int) -> bool:
     return parameters[high] >= SMALLEST[high] - SLACK
 
 
+_KINDS: dict[str, tuple[int, ...]] = {
+    "pits": (PIT_LOW, PIT_HIGH),
+    "stumps": (STUMP_LOW, STUMP_HIGH),
+    "stairs": (STAIR_LOW, STAIR_HIGH, STAIR_STEPS),
+}
+_EXAMPLE = "roughness 1.25, pits 0 to 0.8, no stumps, stairs 1 to 2 of 3 steps, seed 7"
+
+
 def to_text(level: Level) -> str:
-    """One line for a person to read."""
+    """One line for a person to read; ``from_text`` reads it back. Obstacles too small to be there are in brackets."""
     seed = f"seed {int(level.seed)}"
     if level.hardcore:
         return f"hardcore, {seed}"
-    values = np.asarray(level.parameters).tolist()
-    said = [f"roughness {values[ROUGHNESS]:.2f}"]
-    for what, (low, high) in zip(("pits", "stumps", "stairs"), PAIRS, strict=True):
-        there = has(values, high)
-        said.append(f"{what} {values[low]:.2f} to {values[high]:.2f}" if there else f"no {what}")
-    if has(values, STAIR_HIGH):
-        said[-1] += f" of {values[STAIR_STEPS]:.0f} steps"
+    values = np.asarray(level.parameters, np.float32)
+    # As many digits as it takes to get the same number again.
+    digits = [np.format_float_positional(value, trim="-") for value in values]
+    said = [f"roughness {digits[ROUGHNESS]}"]
+    for what, places in _KINDS.items():
+        low, high, *steps = (digits[place] for place in places)
+        size = f"{low} to {high}" + "".join(f" of {number} steps" for number in steps)
+        if has(values.tolist(), places[1]):
+            said.append(f"{what} {size}")
+        else:
+            said.append(f"no {what}" + f" ({size})" * any(values[place] != PLAIN[place] for place in places))
     return ", ".join([*said, seed])
+
+
+def from_text(text: str) -> Level:
+    """The level of a line like those of ``to_text``. A hardcore one gets the parameters of ``PLAIN``: it needs none."""
+    *said, last = (" ".join(part.split()) for part in text.split(","))
+    seed = re.fullmatch(r"seed (\d+)", last)
+    if seed is None:
+        raise UserError(f"The level '{text}' does not end with a seed; write one as in '{_EXAMPLE}'.")
+    if said == ["hardcore"]:
+        return make(seed=int(seed[1]), hardcore=True)
+    number = r"(\d+(?:\.\d+)?)"
+    forms = [rf"roughness {number}"]
+    for what, places in _KINDS.items():
+        size = f"{number} to {number}" + f" of {number} steps" * (len(places) == 3)
+        forms.append(rf"{what} {size}|no {what}(?: \({size}\))?")
+    require(len(said) == len(forms), f"The level '{text}' has too few parts or too many; write one as in '{_EXAMPLE}'.")
+    values = list(PLAIN)
+    for part, form, places in zip(said, forms, ((ROUGHNESS,), *_KINDS.values()), strict=True):
+        found = re.fullmatch(form, part)
+        if found is None:
+            raise UserError(f"The level's '{part}' cannot be read; write levels as in '{_EXAMPLE}'.")
+        numbers = [float(digits) for digits in found.groups() if digits is not None]
+        for place, value in zip(places, numbers, strict=False):  # "no pits" has none: they stay those of PLAIN
+            values[place] = value
+    for part, (_, high) in zip(said[1:], PAIRS, strict=True):
+        require(
+            not (part.startswith("no ") and has(values, high)),
+            f"The level's '{part}' is not none; leave out 'no' and the brackets.",
+        )
+    return make(values, int(seed[1]))
 
 
 def make(parameters: Any = PLAIN, seed: Any = 0, hardcore: Any = False) -> Level:

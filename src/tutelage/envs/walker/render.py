@@ -1,10 +1,9 @@
-"""Pictures of a walker's levels: their profiles, their parameters, and an episode that moves."""
+"""Pictures of a walker's levels, as profiles and by their parameters, and of episodes on them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import cos, pi, sin
-from pathlib import Path
 
 import numpy as np
 from gymnasium.envs.box2d.bipedal_walker import (
@@ -32,6 +31,9 @@ TEXT, FAINT, PAPER, LINE = (40, 40, 40), (205, 205, 205), (255, 255, 255), (0, 1
 FINISH = (TERRAIN_LENGTH - TERRAIN_GRASS) * TERRAIN_STEP
 """Who gets here is done."""
 
+PACE = 1000 // FPS
+"""Milliseconds a frame, so that an episode is shown as fast as it was played."""
+
 _FINE = 3
 """Drawn so many times larger and scaled down, for smooth edges."""
 
@@ -45,35 +47,40 @@ Window = tuple[float, float, float, float]
 """Left, bottom, right and top of what is shown, in Box2D's units."""
 
 
-def gallery(
-    levels: Sequence[Level], captions: Sequence[str], path: str | Path, unit: int = 9, stair_steps: StairSteps = "exact"
-) -> None:
-    """Write levels into one PNG, one under the other, as profiles from start to finish, a caption over each.
+def picture(level: Level, unit: int = 9, stair_steps: StairSteps = "exact") -> np.ndarray:
+    """A level as a profile from start to finish, with ``unit`` pixels for one of Box2D's units."""
+    ground, start = terrain(level, stair_steps), replay(level, np.empty((0, 4)), stair_steps)[0]
+    corners = [y for block in ground.blocks for x, y in block if x <= ground.x[-1]]
+    window = (0.0, min(*ground.y, *corners) - 1.5, ground.x[-1], max(start[0, 1] - 1.6, *ground.y, *corners) + 2.8)
+    return _scene(ground, window, unit, start)
 
-    All are drawn to one scale, of ``unit`` pixels for one of Box2D's units.
+
+def frames(
+    level: Level, states: Mapping[str, np.ndarray], unit: int = 22, stair_steps: StairSteps = "exact"
+) -> Iterator[np.ndarray]:
+    """A recorded episode, played again: nobody has seen the simulator's states, so ``states`` has every ``action``
+    instead, and one more.
     """
-    require(len(levels) > 0, "There are no levels to draw; give at least one.")
+    actions = np.asarray(states["action"])
     require(
-        len(levels) == len(captions),
-        f"There are {len(levels)} levels and {len(captions)} captions; give as many of both.",
+        actions.ndim == 2 and len(actions) > 0 and actions.shape[1] == 4,
+        f"The actions have the shape {list(actions.shape)}; give [steps + 1, 4].",
     )
-    font, gap = ImageFont.load_default(size=13), 12
-    strips = [_profile(level, unit, stair_steps) for level in levels]
-    heads = [17 * (caption.count("\n") + 1) for caption in captions]
-    height = gap + sum(head + strip.height + gap for head, strip in zip(heads, strips, strict=True))
-    sheet = Image.new("RGB", (strips[0].width + 2 * gap, height), PAPER)
-    pen = ImageDraw.Draw(sheet)
-    y = gap
-    for caption, head, strip in zip(captions, heads, strips, strict=True):
-        pen.multiline_text((gap, y), caption, TEXT, font, spacing=2)
-        sheet.paste(strip, (gap, y + head))
-        y += head + strip.height + gap
-    sheet.save(path, format="PNG")
+    # As the simulator takes them: what lies beyond the bounds is cut off. After the last step there is none.
+    poses = replay(level, np.clip(actions[:-1], -1.0, 1.0), stair_steps)
+    ground = terrain(level, stair_steps)
+    # The camera goes along with the hull, but does not shake with it.
+    span = min(25, len(poses))
+    padded = np.pad(poses[:, 0, 1], (span // 2, span - 1 - span // 2), mode="edge")
+    heights = np.convolve(padded, np.full(span, 1 / span), mode="valid")
+    for pose, height in zip(poses, heights, strict=True):
+        left, bottom = pose[0, 0] - 4.5, height - 4.5
+        yield _scene(ground, (left, bottom, left + 15.0, bottom + 9.0), unit, pose)
 
 
-def rose(groups: Mapping[str, Sequence[Level]], path: str | Path, stairs: bool = True, size: int = 340) -> None:
-    """Write the parameters of levels into one PNG, a panel for each group: every level is a line around the middle,
-    which is the lowest value of each parameter; the rim is its highest.
+def rose(groups: Mapping[str, Sequence[Level]], stairs: bool = True, size: int = 340) -> np.ndarray:
+    """The parameters of levels, a panel for each group: every level is a line around the middle, which is the lowest
+    value of each parameter; the rim is its highest.
     """
     require(len(groups) > 0, "There are no levels to draw; give at least one group.")
     shown = PARAMETERS if stairs else PARAMETERS[:POET]
@@ -81,57 +88,10 @@ def rose(groups: Mapping[str, Sequence[Level]], path: str | Path, stairs: bool =
     sheet = Image.new("RGB", (sum(panel.width for panel in panels), panels[0].height), PAPER)
     for i, panel in enumerate(panels):
         sheet.paste(panel, (i * panel.width, 0))
-    sheet.save(path, format="PNG")
+    return np.asarray(sheet)
 
 
-def animate(
-    level: Level,
-    actions: np.ndarray,
-    path: str | Path,
-    unit: int = 22,
-    every: int = 3,
-    stair_steps: StairSteps = "exact",
-) -> None:
-    """Play actions from a level's start, and write the episode as a GIF that runs as fast as it was played."""
-    actions = np.asarray(actions)
-    require(
-        actions.ndim == 2 and actions.shape[1] == 4,
-        f"The actions have the shape {list(actions.shape)}; give [steps, 4].",
-    )
-    require(every >= 1, f"every is {every}; give at least 1.")
-    ground, poses = terrain(level, stair_steps), replay(level, actions, stair_steps)
-    # The camera goes along with the hull, but does not shake with it.
-    span = min(25, len(poses))
-    padded = np.pad(poses[:, 0, 1], (span // 2, span - 1 - span // 2), mode="edge")
-    heights = np.convolve(padded, np.full(span, 1 / span), mode="valid")
-    # The last pose is shown in any case: one wants to see how it ended.
-    shown = sorted({*range(0, len(poses), every), len(poses) - 1})
-    frames, colours = [], _palette()
-    for t in shown:
-        left, bottom = poses[t, 0, 0] - 4.5, heights[t] - 4.5
-        picture = _scene(ground, (left, bottom, left + 15.0, bottom + 9.0), unit, poses[t])
-        frames.append(picture.quantize(palette=colours, dither=Image.Dither.NONE))
-    duration = [1000 * every // FPS] * (len(frames) - 1) + [1500]
-    frames[0].save(path, format="GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
-
-
-def _palette() -> Image.Image:
-    """The colours of a scene and what lies between any two: the same for all frames, so that nothing flickers."""
-    pure = np.array([SKY, GRASS, SOIL, STONE, STONE_EDGE, HULL, NEAR, FAR, BODY_EDGE, TEXT])
-    mixed = (pure[:, None] + pure) // 2
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(mixed[np.triu_indices(len(pure))].astype(np.uint8).tobytes())
-    return palette
-
-
-def _profile(level: Level, unit: int, stair_steps: StairSteps) -> Image.Image:
-    ground, start = terrain(level, stair_steps), replay(level, np.empty((0, 4)), stair_steps)[0]
-    corners = [y for block in ground.blocks for x, y in block if x <= ground.x[-1]]
-    window = (0.0, min(*ground.y, *corners) - 1.5, ground.x[-1], max(start[0, 1] - 1.6, *ground.y, *corners) + 2.8)
-    return _scene(ground, window, unit, start)
-
-
-def _scene(ground: Terrain, window: Window, unit: int, pose: np.ndarray) -> Image.Image:
+def _scene(ground: Terrain, window: Window, unit: int, pose: np.ndarray) -> np.ndarray:
     left, bottom, right, top = window
     fine = unit * _FINE
     wide, high = round((right - left) * unit), round((top - bottom) * unit)
@@ -158,7 +118,7 @@ def _scene(ground: Terrain, window: Window, unit: int, pose: np.ndarray) -> Imag
         x, y, angle = pose[part]
         turn = np.array([(cos(angle), sin(angle)), (-sin(angle), cos(angle))])
         pen.polygon(place(_SHAPES[part] @ turn + (x, y)), _COLOURS[part], BODY_EDGE, max(1, fine // 24))
-    return image.resize((wide, high), Image.Resampling.LANCZOS)
+    return np.asarray(image.resize((wide, high), Image.Resampling.LANCZOS))
 
 
 def _rose(name: str, levels: Sequence[Level], shown: Sequence[Parameter], size: int) -> Image.Image:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,15 +9,15 @@ from ...errors import require
 from ...hosts.settings import HostSettings
 from ...settings import (
     EvolveSettings,
-    MLPSettings,
+    NetworkSettings,
     PPOSettings,
     ReplaySettings,
-    Settings,
+    ScanSettings,
     TeacherSettings,
     TrainSettings,
     option,
 )
-from ..presets import curriculum, steps, training_set
+from ..presets import Preset
 
 
 @dataclass(frozen=True)
@@ -36,18 +35,29 @@ class WalkerSettings(HostSettings):
         require(self.max_steps >= 1, f"env.max_steps is {self.max_steps}; give at least 1.")
 
 
-_ACCEL_RATE = 0.9
+VECTOR_STUDENT = NetworkSettings(core="separate", layers=2, head=64, activation="tanh")
+"""Policy and value are networks of their own."""
 
 
-def _curriculum(method: str, min_fill: float) -> Any:
-    replay = ReplaySettings(capacity=1000, score="pvl", temperature=0.1, staleness=0.5, min_fill=min_fill)
-    teacher, evolve = TeacherSettings(learning_rate=3e-4), EvolveSettings(start="empty", edits=3)
-    return curriculum(method, replay, teacher, evolve, _ACCEL_RATE)
+def _edits_replay_more(curriculum: Any) -> dict[str, Any]:
+    """ACCEL replays nine times in ten (Table B.3)."""
+    return {"replay.rate": 0.9} if hasattr(curriculum, "evolve") else {}
 
 
-def _thesis_walker(method: str) -> Settings:
-    """Chapter 5: eight parameters, 30,000 student updates (Tables B.3 and B.4)."""
-    ppo = PPOSettings(
+def _sections(min_fill: float) -> tuple[Any, ...]:
+    return (
+        ReplaySettings(capacity=1000, score="pvl", temperature=0.1, staleness=0.5, min_fill=min_fill),
+        TeacherSettings(learning_rate=3e-4),
+        EvolveSettings(start="easy", edits=3),
+        ScanSettings(candidates=40, attempts=2, keep=16, every=50),
+    )
+
+
+_THESIS = Preset(
+    "Chapter 5: eight parameters, 30,000 student updates (Tables B.3 and B.4).",
+    env=WalkerSettings(),
+    network=VECTOR_STUDENT,
+    ppo=PPOSettings(
         discount=0.99,
         gae_lambda=0.9,
         epochs=5,
@@ -57,28 +67,25 @@ def _thesis_walker(method: str) -> Settings:
         entropy_coef=1e-3,
         normalise_returns=True,
         normalise_observations=True,
-    )
-    train = TrainSettings(
-        steps=steps(method, 30_000, 16 * 2000, _ACCEL_RATE),
-        levels=16,
-        rollout=2000,
-        training_set=training_set(method, 1000),
-        log_every=1,
-        evaluate_every=100,
-        checkpoint_every=25,
-        suite="thesis",
-    )
-    return Settings("walker", method, WalkerSettings(), MLPSettings(), ppo, _curriculum(method, 0.5), train)
+    ),
+    train=TrainSettings(levels=16, rollout=2000, log_every=1, evaluate_every=100, checkpoint_every=25, suite="thesis"),
+    sections=_sections(min_fill=0.5),
+    updates=30_000,
+    training_set=1000,
+    adapt=_edits_replay_more,
+)
 
-
-def _fast(method: str) -> Settings:
-    """Not in the thesis: far more and smaller gradient steps, for a few hours on a computer of one's own."""
-    thesis = _thesis_walker(method)
-    ppo = replace(thesis.ppo, discount=0.999, gae_lambda=0.95, epochs=10, minibatches=500, clip=0.18, entropy_coef=0.0)
-    fewer = steps(method, 300, 16 * 2000, _ACCEL_RATE)
-    train = replace(thesis.train, steps=fewer, evaluate_every=25, episodes=5)
-    return replace(thesis, ppo=ppo, curriculum=_curriculum(method, 0.1), train=train)
-
-
-PRESETS: dict[str, Callable[[str], Settings]] = {"thesis-walker": _thesis_walker, "fast": _fast}
+PRESETS = {
+    "thesis-walker": _THESIS,
+    "fast": replace(
+        _THESIS,
+        summary="Not in the thesis: far more and smaller gradient steps, for a few hours on a computer of one's own.",
+        ppo=replace(
+            _THESIS.ppo, discount=0.999, gae_lambda=0.95, epochs=10, minibatches=500, clip=0.18, entropy_coef=0.0
+        ),
+        train=replace(_THESIS.train, evaluate_every=25, episodes=5),
+        sections=_sections(min_fill=0.1),
+        updates=300,
+    ),
+}
 DEFAULT_PRESET = "thesis-walker"

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ...errors import require
 from ...types import Metrics
-from ..base import Box, Parameters
+from ..base import Box, Vectors
 from .level import DIFFICULTIES, PARAMETERS, POET, STAIR_STEPS, Level, Parameter, difficulty
 
 # What comes after POET's parameters where there are no stairs.
@@ -35,9 +35,9 @@ class WalkerSpace:
         return Box(tuple(p.low for p in self.free), tuple(p.high for p in self.free))
 
     @property
-    def parameters(self) -> Parameters:
+    def vectors(self) -> Vectors:
         """Levels as points of the box."""
-        return Parameters(self.box, self.at)
+        return Vectors(self.box, self.at)
 
     def at(self, key: PRNGKeyArray, point: Float[Array, " D"]) -> Level:
         """The level at a point of the box, with a random seed. Pairs are sorted, steps are rounded."""

@@ -1,0 +1,9 @@
+"""`python -m tutelage.cli` is `tutelage`."""
+
+from __future__ import annotations
+
+import sys
+
+from . import main
+
+sys.exit(main())

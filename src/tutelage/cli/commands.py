@@ -1,0 +1,34 @@
+"""The commands by name. A command's module is imported when the command is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the program."""
+
+    summary: str
+    module: str
+    """In this package, with a function ``run`` from arguments to an exit code."""
+
+    def run(self, arguments: list[str]) -> int:
+        """Do what the arguments say; returns the exit code."""
+        return import_module(f".{self.module}", __package__).run(arguments)
+
+
+COMMANDS = {
+    "train": Command("start a new run", "train"),
+    "resume": Command("go on with a run that was stopped", "resume"),
+    "study": Command("train a grid of methods and seeds, and compare them", "study"),
+    "eval": Command("play a run's student on a held-out suite", "evaluate"),
+    "show": Command("summarise a run", "show"),
+    "levels": Command("show the levels that a run's buffer values most", "levels"),
+    "compare": Command("set methods side by side, by what their runs solve", "compare"),
+    "report": Command("put runs on one page: curves, tables, levels, episodes", "report"),
+    "check": Command("look whether an environment or a method of your own keeps its promises", "check"),
+    "methods": Command("list the methods", "methods"),
+    "envs": Command("list the environments, their presets and suites", "envs"),
+}

@@ -1,0 +1,46 @@
+"""`tutelage eval`."""
+
+from __future__ import annotations
+
+from ..runs.launch import start_jax
+from .parser import parser_of
+from .terminal import warn
+
+
+def run(arguments: list[str]) -> int:
+    """Play a run's student, print the result and keep it with the run."""
+    parser = parser_of("eval")
+    parser.add_argument("run", help="the directory of the run")
+    parser.add_argument("--suite", default="", help="a suite or a single task (default: the run's own suite)")
+    parser.add_argument("--episodes", type=int, help="episodes on each task (default 100)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the test episodes (default 0)")
+    parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
+    parser.add_argument("--student", type=int, default=0, help="which student (default 0, the run's product)")
+    parser.add_argument(
+        "--worst-of",
+        type=int,
+        metavar="LEVELS",
+        help="play so many new levels instead, and tell how the student does on the worst of them: --episodes each "
+        "(default 10) to find those, and as many to score them",
+    )
+    options = parser.parse_args(arguments)
+    start_jax()
+    from ..evaluation import tables
+    from ..runs import session
+    from ..runs.directory import EVALUATIONS
+
+    run = session.load(options.run, warn)
+    if options.worst_of is not None:
+        episodes, suite = 10 if options.episodes is None else options.episodes, options.suite or "fresh"
+        played = run.worst_case(suite, options.worst_of, episodes, options.seed, options.greedy, options.student)
+        print(tables.worst_case(played, suite, options.seed))
+        return 0
+    episodes = 100 if options.episodes is None else options.episodes
+    result = run.evaluate(options.suite, episodes, options.seed, options.greedy, options.student)
+    print(tables.evaluation(result))
+    record = session.evaluation_record(run.iteration, run.trainer, result, options.student, options.greedy)
+    if not run.directory.append_unless_trained(EVALUATIONS, [record]):
+        warn(
+            f"The run {options.run} is being trained, so this result was not kept; evaluate again once it has stopped."
+        )
+    return 0

@@ -1,0 +1,79 @@
+"""From the names of an environment and a method to settings: a preset's recommendations, and what the method insists
+on.
+
+No JAX here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+from .config import override, rebuilt
+from .envs.presets import Preset
+from .envs.registry import environment
+from .errors import unknown
+from .methods.base import Method
+from .methods.registry import built_in, find
+from .plugins import absolute
+from .settings import Settings
+
+
+def preset(environment_name: str, method: str, name: str = "") -> Settings:
+    """The settings of a preset for a method; without a name, the environment's default."""
+    entry = environment(environment_name)
+    name = name or entry.default_preset
+    if name not in entry.presets:
+        raise unknown(f"preset of {environment_name}", name, entry.presets)
+    return compose(entry.name, absolute(method), entry.presets[name], find(method))
+
+
+def compose(environment_name: str, method_name: str, chosen: Preset, method: Method) -> Settings:
+    """A preset and a method together. Where both speak of a setting, the method's word counts, and the preset's
+    ``adapt`` has the last one.
+    """
+    curriculum = sections_of(method, chosen)
+    train = replace(chosen.train, training_set=chosen.training_set if method.finite else chosen.train.training_set)
+    settings = Settings(
+        environment=environment_name,
+        method=method_name,
+        env=chosen.env,
+        encoder=chosen.encoder,
+        network=chosen.network,
+        ppo=chosen.ppo,
+        curriculum=curriculum,
+        train=train,
+    )
+    changes = {_full(curriculum, key): value for key, value in chosen.adapt(curriculum).items()}
+    settings = rebuilt(settings, changes)
+    if chosen.updates:
+        batches = chosen.updates * method.batches_per_update(settings.curriculum, train.levels)
+        steps = round(batches * train.levels * train.rollout)
+        settings = replace(settings, train=replace(settings.train, steps=steps))
+    others = {part.name for other in built_in().values() for part in fields(other.settings)}
+    absent = others - {part.name for part in fields(curriculum)}
+    return override(settings, {k: v for k, v in chosen.overrides.items() if k.partition(".")[0] not in absent})
+
+
+def sections_of(method: Method, chosen: Preset) -> Any:
+    """A method's settings, with the values that a preset recommends for its sections."""
+    recommended = {type(section): section for section in chosen.sections}
+    values = {}
+    for part in fields(method.settings):
+        kind = part.metadata.get("section")
+        if kind in recommended:
+            values[part.name] = replace(recommended[kind], **part.metadata["insists"])
+    return method.settings(**values)
+
+
+def _full(curriculum: Any, name: str) -> str:
+    own = {part.name for part in fields(curriculum)}
+    return f"curriculum.{name}" if name.partition(".")[0] in own else name
+
+
+def iterations(settings: Settings) -> int:
+    """The length of a run: as many iterations as its environment steps need, on all levels of all students."""
+    train = settings.train
+    per_iteration = find(settings.method).students(settings.curriculum) * train.levels * train.rollout
+    return math.ceil(train.steps / per_iteration)

@@ -1,0 +1,181 @@
+"""Environments around environments: action repeat, frame stack, and grounding.
+
+Grounding is for environments with hidden random parameters (``HiddenParameters``), whose distribution a curriculum
+would otherwise bias (thesis, chapter 6). Put it outside of the other wrappers, which pass hidden parameters on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray
+
+from ..errors import require
+from ..types import ActionSpace, Level, Observation, TimeStep, Transition
+from .base import Environment, Hidden, HiddenParameters, Prepared, is_fictitious
+
+
+def _hidden(env: Any) -> HiddenParameters:
+    require(
+        isinstance(env, HiddenParameters),
+        f"{type(env).__name__} has no hidden parameters (prior, posterior, impose), so there is nothing to ground.",
+    )
+    return env
+
+
+@dataclass(frozen=True)
+class Grounded:
+    """SAMPLR's transitions: what is learned from a step is what might have happened, given what the student knows.
+
+    At every step the hidden parameters are drawn from their posterior under the true distribution, and a step with them
+    is what the student is paid for. The episode itself goes on with the parameters that the curriculum chose.
+    """
+
+    env: Environment
+    fictitious = True
+
+    def __post_init__(self) -> None:
+        _hidden(self.env)
+
+    @property
+    def action_space(self) -> ActionSpace:
+        return self.env.action_space
+
+    def prepare(self, level: Level) -> Prepared:
+        return self.env.prepare(level)
+
+    def reset(self, key: PRNGKeyArray, level: Prepared) -> tuple[Any, Observation]:
+        return self.env.reset(key, level)
+
+    def step(self, key: PRNGKeyArray, state: Any, action: Array, level: Prepared) -> tuple[Any, TimeStep]:
+        k_hidden, k_fictitious, k_real = jax.random.split(key, 3)
+        hidden = _hidden(self.env)
+        imagined = hidden.impose(state, hidden.posterior(k_hidden, state, level))
+        _, might = self.env.step(k_fictitious, imagined, action, level)
+        state, real = self.env.step(k_real, state, action, level)
+        return state, TimeStep(real.obs, real.done, might.transition)
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """Naive grounding: an episode starts with hidden parameters from the true distribution, whatever its level says."""
+
+    env: Environment
+
+    def __post_init__(self) -> None:
+        _hidden(self.env)
+
+    @property
+    def action_space(self) -> ActionSpace:
+        return self.env.action_space
+
+    def prepare(self, level: Level) -> Prepared:
+        return self.env.prepare(level)
+
+    def reset(self, key: PRNGKeyArray, level: Prepared) -> tuple[Any, Observation]:
+        k_hidden, k_reset = jax.random.split(key)
+        hidden = _hidden(self.env)
+        state, obs = self.env.reset(k_reset, level)
+        return hidden.impose(state, hidden.prior(k_hidden, level)), obs
+
+    def step(self, key: PRNGKeyArray, state: Any, action: Array, level: Prepared) -> tuple[Any, TimeStep]:
+        return self.env.step(key, state, action, level)
+
+
+@dataclass(frozen=True)
+class ActionRepeat:
+    """Every action is played so many times, or until the episode is over; rewards add up."""
+
+    env: Environment
+    times: int
+
+    def __post_init__(self) -> None:
+        require(self.times >= 1, f"An action is repeated {self.times} times; give at least 1.")
+        require(not is_fictitious(self.env), "Ground an environment outside of its action repeat, not inside.")
+
+    @property
+    def action_space(self) -> ActionSpace:
+        return self.env.action_space
+
+    def prepare(self, level: Level) -> Prepared:
+        return self.env.prepare(level)
+
+    def reset(self, key: PRNGKeyArray, level: Prepared) -> tuple[Any, Observation]:
+        return self.env.reset(key, level)
+
+    def step(self, key: PRNGKeyArray, state: Any, action: Array, level: Prepared) -> tuple[Any, TimeStep]:
+        keys = jax.random.split(key, self.times)
+        first = self.env.step(keys[0], state, action, level)
+
+        def again(so_far: tuple[Any, TimeStep], key: PRNGKeyArray) -> tuple[tuple[Any, TimeStep], None]:
+            state, step = so_far
+            following, after = self.env.step(key, state, action, level)
+            total = step.transition.reward + after.transition.reward
+            after = after._replace(transition=after.transition._replace(reward=total))
+            # What is over stands still.
+            return jax.tree.map(lambda old, new: jnp.where(step.done, old, new), so_far, (following, after)), None
+
+        return jax.lax.scan(again, first, keys[1:])[0]
+
+    def prior(self, key: PRNGKeyArray, level: Prepared) -> Hidden:
+        return _hidden(self.env).prior(key, level)
+
+    def posterior(self, key: PRNGKeyArray, state: Any, level: Prepared) -> Hidden:
+        return _hidden(self.env).posterior(key, state, level)
+
+    def impose(self, state: Any, hidden: Hidden) -> Any:
+        return _hidden(self.env).impose(state, hidden)
+
+
+class Stacked(NamedTuple):
+    """A state with what was seen last."""
+
+    inner: Any
+    frames: Observation
+    """Every array ``[..., frames * channels]``, the newest last."""
+
+
+@dataclass(frozen=True)
+class FrameStack:
+    """An observation is the last few side by side along its last axis; an episode starts with copies of its first."""
+
+    env: Environment
+    frames: int
+
+    def __post_init__(self) -> None:
+        require(self.frames >= 1, f"A stack of {self.frames} frames was asked for; give at least 1.")
+        require(not is_fictitious(self.env), "Ground an environment outside of its frame stack, not inside.")
+
+    @property
+    def action_space(self) -> ActionSpace:
+        return self.env.action_space
+
+    def prepare(self, level: Level) -> Prepared:
+        return self.env.prepare(level)
+
+    def reset(self, key: PRNGKeyArray, level: Prepared) -> tuple[Stacked, Observation]:
+        inner, obs = self.env.reset(key, level)
+        frames = jax.tree.map(lambda x: jnp.concatenate([x] * self.frames, axis=-1), obs)
+        return Stacked(inner, frames), frames
+
+    def step(self, key: PRNGKeyArray, state: Stacked, action: Array, level: Prepared) -> tuple[Stacked, TimeStep]:
+        inner, step = self.env.step(key, state.inner, action, level)
+        frames = self._with(state.frames, step.obs)
+        reward, terminated, truncated, next_obs = step.transition
+        transition = Transition(reward, terminated, truncated, self._with(state.frames, next_obs))
+        return Stacked(inner, frames), TimeStep(frames, step.done, transition)
+
+    def _with(self, frames: Observation, obs: Observation) -> Observation:
+        return jax.tree.map(lambda old, new: jnp.concatenate([old[..., new.shape[-1] :], new], axis=-1), frames, obs)
+
+    def prior(self, key: PRNGKeyArray, level: Prepared) -> Hidden:
+        return _hidden(self.env).prior(key, level)
+
+    def posterior(self, key: PRNGKeyArray, state: Stacked, level: Prepared) -> Hidden:
+        return _hidden(self.env).posterior(key, state.inner, level)
+
+    def impose(self, state: Stacked, hidden: Hidden) -> Stacked:
+        return state._replace(inner=_hidden(self.env).impose(state.inner, hidden))

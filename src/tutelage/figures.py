@@ -1,0 +1,104 @@
+"""What is said of a training step: figures of every level of a batch, and their means over all and by source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from .complexity import lzw
+from .scores import episodes
+from .types import SOURCES, ActionSpace, Discrete, Level, Metrics, Proposal, Rollout
+
+UNITS = {
+    "steps": "environment steps of all students",
+    "learned_steps": "environment steps of all students that they learned from",
+    "steps_per_second": "environment steps of all students a second",
+    "learned": "share of the batch",
+    "seconds": "s",
+    "episodes": "episodes an iteration",
+    "solved": "share of episodes",
+    "kept": "share of levels",
+    "share": "share of levels",
+    "generation": "edits",
+    "action-complexity": "LZW codes a level",
+    "staleness": "levels drawn since",
+    "oldest": "levels drawn since",
+    "fill": "share of slots",
+    "turnover": "share of slots an iteration",
+    "grad_norm": "before clipping",
+    "kl": "nats",
+    "entropy": "nats",
+    "clipped": "share of steps",
+}
+"""Of figures that are logged, by the last part of their name; returns, scores and values have the environment's unit.
+"""
+
+
+def unit(name: str) -> str:
+    """The unit of a logged figure; empty where it is the environment's own, or a number of the level's."""
+    return UNITS.get(re.sub(r"-\d+%$", "", name.rpartition("/")[2]), "")
+
+
+class StepReport(NamedTuple):
+    """One iteration, for whoever logs it."""
+
+    learned: Float[Array, ""]
+    """The share of the batch that the students learned from."""
+    sources: Float[Array, " 3"]
+    """The share of the batch that came from each of ``SOURCES``."""
+    metrics: Metrics
+    """Named scalars, of a source under its name; NaN where there was nothing to average."""
+
+
+@dataclass(frozen=True)
+class Describer:
+    """Works out the figures of a batch."""
+
+    level_metrics: Callable[[Level], Metrics]
+    action_space: ActionSpace
+    success: float = 0.0
+    optimum: Callable[[Level], Array] | None = None
+
+    def __call__(
+        self, proposal: Proposal, rollout: Rollout, more: Mapping[str, Float[Array, "S B"]]
+    ) -> tuple[Float[Array, " 3"], Metrics]:
+        """Shares of the sources, and figures. ``more`` are those of the curriculum, of each level."""
+        view = episodes(rollout)
+        solved = view.success_rate(self.success)
+        levels = {
+            f"level/{name}": value.astype(jnp.float32)
+            for name, value in jax.vmap(jax.vmap(self.level_metrics))(proposal.levels).items()
+        }
+        each = {"return": view.returns, "solved": solved} | levels | dict(more)
+        actions = self.action_space
+        if isinstance(actions, Discrete):
+            each["action-complexity"] = jax.vmap(jax.vmap(lambda played: lzw(played, actions.n), in_axes=1))(
+                rollout.action
+            )
+        if self.optimum is not None:
+            each["regret"] = jax.vmap(jax.vmap(self.optimum))(proposal.levels) - view.returns
+        groups = {"": jnp.ones_like(proposal.source, bool)} | {
+            f"{name}/": proposal.source == index for index, name in enumerate(SOURCES)
+        }
+        metrics: Metrics = {"episodes": view.number.sum()}
+        for prefix, members in groups.items():
+            metrics |= {f"{prefix}{name}": _mean(value, members) for name, value in each.items()}
+            # Not defined where no level was solved.
+            metrics |= {
+                f"{prefix}solved-{name}": _mean(value, members & (solved > 0)) for name, value in levels.items()
+            }
+        if len(solved) > 1:
+            for i in range(len(solved)):
+                metrics |= {f"student-{i}/return": view.returns[i].mean(), f"student-{i}/solved": solved[i].mean()}
+        return jnp.stack([groups[f"{name}/"].mean() for name in SOURCES]), metrics
+
+
+def _mean(value: Array, members: Bool[Array, "S B"]) -> Float[Array, ""]:
+    """Over some levels; NaN where there are none."""
+    return jnp.where(members, value, 0).sum() / members.sum()

@@ -1,0 +1,47 @@
+"""TSCL: the levels of a training set whose returns change most steeply (Matiisen et al., 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import require
+from ..settings import BanditSettings, section
+from .base import Method, Parts
+from .building import drawn
+
+if TYPE_CHECKING:
+    from ..curricula.base import Curriculum
+
+
+@dataclass(frozen=True)
+class TsclSettings:
+    bandit: BanditSettings = section(BanditSettings)
+
+
+def build(settings: TsclSettings, parts: Parts) -> Curriculum:
+    from ..curricula.tscl import Tscl
+
+    bandit, size = settings.bandit, parts.training_set
+    require(
+        size > 0,
+        "train.training_set is 0, and TSCL follows the returns of each level of a finite set; "
+        "give it a size, such as 200, or choose a method for levels without end, such as dr or robust-plr.",
+    )
+    return Tscl(
+        drawn(parts.domain.levels.sample, size),
+        size,
+        levels=parts.levels,
+        window=bandit.window,
+        rate=bandit.rate,
+        policy=bandit.policy,
+        epsilon=bandit.epsilon,
+        temperature=bandit.temperature,
+        staleness=bandit.staleness,
+        optimism=bandit.optimism,
+    )
+
+
+method = Method(
+    "tscl", "of a training set, the levels whose returns change most steeply", TsclSettings, build, finite=True
+)

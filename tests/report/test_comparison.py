@@ -1,0 +1,211 @@
+"""Runs are read as methods and seeds and compared by their statistics; what cannot be compared is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tutelage
+from tutelage.envs.maze.published import PUBLISHED
+from tutelage.evaluation import statistics
+from tutelage.report.comparison import Spread, best, compare
+from tutelage.report.records import read
+from tutelage.runs.directory import EVALUATIONS
+from tutelage.runs.group import RunGroup, seeds_of
+
+from .made_runs import ACCEL, DR, TASKS, evaluation, refused, seeds, settings, write
+
+# --- reading
+
+
+def test_runs_that_differ_in_the_seed_only_are_one_method(runs: list[Path]):
+    study = read(runs)
+    assert [(method.label, method.n) for method in study.methods] == [("dr", 3), ("accel", 3)]
+    assert study.suite == "validation-3"
+    assert study.tasks == TASKS
+
+
+def test_a_label_says_in_what_methods_of_one_name_differ(tmp_path: Path):
+    a = seeds(tmp_path / "a", "accel", ACCEL)
+    b = seeds(tmp_path / "b", "accel", ACCEL, **{"evolve.edits": "9", "train.log_every": "3"})
+    assert [method.label for method in read(a + b).methods] == ["accel [evolve.edits 5]", "accel [evolve.edits 9]"]
+
+
+def test_a_group_of_seeds_is_read_as_its_runs(tmp_path: Path):
+    group = RunGroup.create(tmp_path / "group", seeds_of(settings("dr"), 2))
+    for directory, rates in zip(group.runs(), DR[:2], strict=True):
+        directory.append(EVALUATIONS, [evaluation(rates)])
+    assert read([group.path]).methods[0].n == 2
+
+
+def test_only_evaluations_of_the_product_as_it_acts_count_and_most_episodes_win(tmp_path: Path):
+    path = write(
+        tmp_path / "run",
+        settings("dr"),
+        [
+            evaluation([0.1] * 3, episodes=100),
+            evaluation([0.2] * 3, episodes=10),
+            evaluation([0.3] * 3, student=1, episodes=1000),
+            evaluation([0.4] * 3, greedy=True, episodes=1000),
+            evaluation([0.5] * 3, steps=1000),
+            evaluation([0.6] * 3, steps=9000, suite="another"),
+        ],
+    )
+    study = read([path])
+    run = study.runs[0]
+    assert list(run.on(study.suite)) == [1000, 2000]
+    assert run.last(study.suite).mean("solved") == pytest.approx(0.1)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path):
+    with refused("There is no run directory"):
+        read([tmp_path / "nothing"])
+    with refused("is no run: it has no config.toml"):
+        read([tmp_path])
+    with refused("No runs were given"):
+        read([])
+
+
+def test_a_run_without_evaluations_is_refused(tmp_path: Path):
+    with refused("has no evaluations", "tutelage eval"):
+        read([write(tmp_path / "run", settings("dr"))])
+
+
+def test_a_line_that_is_no_evaluation_is_refused(tmp_path: Path):
+    with refused("has a line that is no evaluation", "mend or delete"):
+        read([write(tmp_path / "run", settings("dr"), [{"iteration": 1, "steps": 1, "suite": "x", "tasks": {}}])])
+
+
+def test_runs_of_different_environments_are_refused(tmp_path: Path):
+    maze = write(tmp_path / "maze", settings("dr"), [evaluation(DR[0])])
+    matrix = write(tmp_path / "matrix", settings("dr", environment="matrix"), [evaluation(DR[0])])
+    with refused("different environments", "is of maze", "of matrix", "give runs of one environment"):
+        read([maze, matrix])
+
+
+def test_different_suites_are_refused_with_the_command_that_helps(tmp_path: Path):
+    a = write(tmp_path / "a", settings("dr"), [evaluation(DR[0])])
+    b = write(tmp_path / "b", settings("plr"), [evaluation(DR[0], suite="thesis-12")])
+    with refused("no suite that all runs were evaluated on", f"tutelage eval {b} --suite validation-3"):
+        read([a, b])
+    with refused(f"{a} was not evaluated on thesis-12", f"tutelage eval {a} --suite thesis-12"):
+        read([a, b], "thesis-12")
+
+
+def test_different_tasks_of_one_suite_are_refused(tmp_path: Path):
+    a = write(tmp_path / "a", settings("dr"), [evaluation(DR[0])])
+    b = write(tmp_path / "b", settings("plr"), [evaluation(DR[0], tasks=("SixteenRooms", "Labyrinth", "Maze2"))])
+    with refused("different tasks, both called validation-3"):
+        read([a, b])
+
+
+def test_one_run_does_not_pass_for_two_seeds(tmp_path: Path, runs: list[Path]):
+    with refused("are the same run", "give each once"):
+        read([runs[0], runs[1].parent / "." / runs[0].name])
+    copy = write(tmp_path / "copy", settings("dr", 0), [evaluation(DR[0])])
+    with refused("same settings and seed", "give each once"):
+        read([runs[0], copy])
+
+
+# --- comparing
+
+
+def test_figures_are_those_of_the_statistics(runs: list[Path]):
+    compared = compare(runs)
+    dr, accel = compared.standings
+    assert accel.tasks["Maze"] == Spread(pytest.approx(0.5), pytest.approx(statistics.standard_error([0.5, 0.6, 0.4])))
+    assert accel.iqm.ends == statistics.estimate(np.array(ACCEL), statistics.iqm)[1:]
+    assert accel.mean.value == pytest.approx(np.mean(ACCEL))
+    assert accel.improvement is not None
+    assert accel.improvement.value == statistics.improvement(np.array(ACCEL), np.array(DR)) == 1.0
+    assert accel.p == statistics.welch(np.mean(ACCEL, 1), np.mean(DR, 1)).p
+    assert accel.better
+    assert dr.improvement is None
+
+
+def test_the_reference_can_be_named(runs: list[Path]):
+    compared = compare(runs, against="accel")
+    dr, accel = compared.standings
+    assert accel.p is None
+    assert dr.improvement is not None
+    assert dr.improvement.value == 0.0
+    assert not dr.better  # significantly worse is not better
+    with refused("no method in these runs called 'acel'", "Did you mean accel?"):
+        compare(runs, against="acel")
+
+
+@pytest.mark.parametrize(
+    ("row", "bold"),
+    [
+        # Rows of the published table of twelve, where bold is within one standard error of the best mean.
+        ([(0.55, 0.11), (0.11, 0.04), (0.57, 0.15), (0.87, 0.05), (0.92, 0.08), (0.84, 0.16)], [3, 4, 5]),
+        ([(0.45, 0.14), (0.0, 0.0), (0.45, 0.23), (0.55, 0.23), (0.97, 0.03), (0.86, 0.14)], [4]),
+        ([(0.02, 0.01), (0.0, 0.0), (0.43, 0.23), (0.54, 0.19), (0.52, 0.26), (0.72, 0.24)], [3, 4, 5]),
+        ([(0.39, 0.03), (0.05, 0.01), (0.62, 0.05), (0.71, 0.04), (0.88, 0.04), (0.9, 0.03)], [4, 5]),
+        ([(0.5, 0.1), (0.5, 0.1)], []),
+        ([(0.5, None)], []),
+    ],
+)
+def test_bold_is_given_as_in_the_published_table(row: list[Any], bold: list[int]):
+    assert np.flatnonzero(best([Spread(*figure) for figure in row])).tolist() == bold
+
+
+def test_published_means_are_those_of_their_rows():
+    for column in PUBLISHED:
+        mean = np.mean([figure.mean for figure in column.tasks.values()])
+        assert column.mean.mean == pytest.approx(mean, abs=0.06 if column.digits == 1 else 0.011), column.label
+        assert len(column.tasks) == int(column.suite.split("-")[1])
+
+
+@pytest.mark.parametrize("suite", ["thesis-12", "dcd-8"])
+def test_published_tasks_are_the_suites(suite: str):
+    from tutelage.envs.maze.suites import suite as built
+
+    names = {task.name for task in built(suite, tutelage.preset("maze", "dr").env).tasks}
+    columns = [column for column in PUBLISHED if column.suite == suite]
+    assert columns
+    assert all(set(column.tasks) == names for column in columns)
+
+
+def test_published_figures_stand_beside_the_methods_they_are_about(tmp_path: Path):
+    tasks = tuple(next(column for column in PUBLISHED if column.suite == "dcd-8").tasks)
+    record = evaluation([0.5] * 8, suite="dcd-8", tasks=tasks)
+    path = write(tmp_path / "run", settings("repaired"), [record])
+    compared = compare([path])
+    assert compared.table().columns == ("task", "repaired (n = 1)", "published REPAIRED (n = 10)")
+    assert compared.table().rows[0][2].text == "0.1 ± 0.0"
+    assert compare([path], measure="return").published == ()
+
+
+def test_one_seed_has_no_interval_and_says_so(tmp_path: Path, runs: list[Path]):
+    compared = compare([runs[0], *runs[3:]])
+    dr, accel = compared.standings
+    assert str(dr.mean) == "0.20"
+    assert str(dr.tasks["Maze"]) == "0.00"
+    assert accel.mean.ends is not None
+    assert accel.improvement == (1.0, None)
+    assert accel.p is None
+    assert any(note.startswith("n = 1 for dr:") for note in compared.notes())
+    with refused("An interval was asked for, and dr has one seed", "train more seeds", "leave --interval out"):
+        compare([runs[0], *runs[3:]], level=0.9)
+
+
+def test_the_level_of_intervals_is_checked_and_used(runs: list[Path]):
+    with refused("The level of an interval is 95.0"):
+        compare(runs, level=95.0)
+    wide, narrow = compare(runs, level=0.99).standings[1].mean, compare(runs, level=0.5).standings[1].mean
+    assert wide.ends is not None
+    assert narrow.ends is not None
+    assert wide.ends[0] < narrow.ends[0] < narrow.ends[1] < wide.ends[1]
+
+
+def test_notes_tell_what_else_differs(tmp_path: Path):
+    a = seeds(tmp_path / "a", "dr", DR)
+    b = write(tmp_path / "b", settings("plr", **{"env.blocks": "25"}), [evaluation(DR[0], steps=5000, episodes=50)])
+    notes = " ".join(compare([*a, b]).notes())
+    assert "env.blocks (60, 25)" in notes
+    assert "different numbers of steps" in notes
+    assert "10 to 50 episodes" in notes
