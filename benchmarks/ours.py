@@ -49,7 +49,7 @@ def warm(method: str, devices: int) -> Callable[[], tuple[int, int]]:
     def work() -> tuple[int, int]:
         nonlocal state
         state, log = run(state, number)
-        return number * trainer.steps_per_iteration, int(np.nansum(jax.device_get(log.learned)))
+        return number * trainer.students * trainer.steps_per_iteration, int(np.nansum(jax.device_get(log.learned)))
 
     fill = math.ceil(4000 / settings.train.levels) if method in CHANGES else 0
     for _ in range(math.ceil(fill / number)):

@@ -70,7 +70,7 @@ def warm(tree: str, preset: str, method: str, devices: int, changes: dict[str, s
         return int((np.asarray(learned) > 0).sum())
 
     def dispatch() -> Piece:
-        return timed("train", ITERATIONS * trainer.steps_per_iteration, train)
+        return timed("train", ITERATIONS * trainer.students * trainer.levels * trainer.rollout, train)
 
     alone = by_parts(trainer) if parts else list[Piece]
     if replay is not None:
@@ -106,7 +106,7 @@ def by_parts(trainer: Any) -> Callable[[], list[Piece]]:
         return 1
 
     def turn() -> list[Piece]:
-        plays = [timed("play", trainer.steps_per_iteration, play) for _ in range(PLAYS)]
+        plays = [timed("play", trainer.students * trainer.levels * trainer.rollout, play) for _ in range(PLAYS)]
         return plays + [timed("learn", trainer.levels * trainer.rollout, learn) for _ in range(LEARNS)]
 
     turn()

@@ -133,7 +133,7 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
         (
             ["train", "maze", "accel", "--preset", "smal"],
             "There is no preset of maze called 'smal'. Did you mean small? "
-            "Available: fast, sfl-minigrid, small, thesis-accel, thesis-dcd.",
+            "Available: fast, published-accel, published-dcd, sfl-minigrid, small, thesis-accel, thesis-dcd.",
         ),
         (
             [*ACCEL, *settings(train__suite="thesis12")],

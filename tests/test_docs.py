@@ -16,7 +16,12 @@ from tutelage.methods.registry import built_in, names
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "benchmarks" / "README.md", *ROOT.glob("docs/**/*.md")])
-SETTINGS_PAGES = sorted([ROOT / "docs" / "walker.md", *ROOT.glob("docs/methods/*.md")])
+SETTINGS_PAGES = sorted(
+    [
+        *(ROOT / "docs" / f"{name}.md" for name in ("walker", "minigrid", "racing", "differences")),
+        *ROOT.glob("docs/methods/*.md"),
+    ]
+)
 
 
 def by_path(page: Path) -> str:
@@ -79,7 +84,7 @@ def test_anchors_are_headings(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=by_path)
 def test_commands_name_what_exists(page: Path) -> None:
-    for environment, method in re.findall(r"tutelage train (\w+) ([a-z-]+)(?![\w.])", page.read_text()):
+    for environment, method in re.findall(r"tutelage train ([\w-]+) ([a-z-]+)(?![\w.])", page.read_text()):
         assert environment in ENVIRONMENTS
         assert method in names()
 
@@ -166,7 +171,7 @@ def test_the_readme_lists_all_presets_with_their_length() -> None:
     listed: dict[str, list[str]] = {name: [] for name in ENVIRONMENTS}
     environment = ""
     for first, second, *_, dr, accel in table[1:]:
-        environment = (re.findall(r"`(\w+)`", first) or [environment if not first else ""])[0]
+        environment = (re.findall(r"`([\w-]+)`", first) or [environment if not first else ""])[0]
         if environment not in ENVIRONMENTS:
             continue
         (preset,) = re.findall(r"`([\w-]+)`", second)

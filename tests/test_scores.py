@@ -47,7 +47,8 @@ NEVER = np.full((1, 3), -np.inf, np.float32)
 
 EXPECTED = {
     "entropy": [ENTROPY["low"], (ENTROPY["sure"] + ENTROPY["low"]) / 2, ENTROPY["sure"]],
-    "min-margin": [0.2, (0.84 + 0.2) / 2, 0.84],
+    # One minus the margin of the two likeliest actions: 0.2 where the policy has hardly decided, 0.84 where it has.
+    "min-margin": [0.8, (0.16 + 0.8) / 2, 0.16],
     "least-confidence": [0.5, (0.1 + 0.5) / 2, 0.1],
     # TD errors: 1 | 1, -2, 4    and  -2, -1    and  0.5, 0.5, 0.5, 1.5
     "td-error": [(1 + 1 + 2 + 4) / 4, (2 + 1) / 2, 3 / 4],
@@ -82,6 +83,12 @@ def test_exact_regret_is_the_optimum_minus_the_mean_return():
 def test_scores_by_hand(name):
     """Complete episodes weighted by their length; the partial one only where none is complete."""
     assert score(name) == pytest.approx(EXPECTED[name], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["entropy", "min-margin", "least-confidence"])
+def test_undecided_policies_score_higher(name):
+    undecided, _, decided = score(name)
+    assert undecided > decided
 
 
 def test_returns_by_hand():

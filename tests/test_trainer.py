@@ -15,13 +15,14 @@ from tutelage.curricula.random import DomainRandomization
 from tutelage.envs.base import Rules
 from tutelage.methods.accel import AccelSettings
 from tutelage.methods.base import Parts
+from tutelage.methods.plr import PLRSettings
 from tutelage.methods.registry import find
 from tutelage.methods.robust_plr import RobustPLRSettings
 from tutelage.rl.learner import Learner
 from tutelage.rl.ppo import ppo_learner
 from tutelage.settings import EvolveSettings, PPOSettings, ReplaySettings
 from tutelage.trainer import Trainer, TrainState, compiled
-from tutelage.types import SOURCES
+from tutelage.types import SOURCES, Rollout
 
 PPO = PPOSettings(epochs=2, learning_rate=0.01, anneal=True)
 REPLAY = ReplaySettings(capacity=8, min_fill=0.5, rate=0.7)
@@ -240,3 +241,58 @@ def test_progress_is_that_of_the_whole_run(trainer, toy, start):
     for iteration in (0, 6, 11):
         state = start()._replace(curriculum=(), iteration=jnp.int32(iteration))
         assert step(state)[1].metrics["ppo/progress"] == pytest.approx(iteration / 12)
+
+
+@dataclass(frozen=True)
+class Shown(Idle):
+    """A learner that learns nothing and reports the advantages it would have learned from, step by step."""
+
+    def update(self, key: Any, state: Any, rollout: Any, progress: Any) -> Any:
+        batch = self.learner._batch(state.agent, rollout)
+        advantages = (batch.target - batch.value).reshape(rollout.reward.shape).mean(axis=1)
+        return state, {f"advantage-{i}": a for i, a in enumerate(advantages)}
+
+
+@pytest.mark.parametrize(
+    ("time_limit", "advantages", "score"),
+    [
+        # TD errors 0.5, 0.5 | 0.5, 1.5: the limit cuts, and its value is gone on with.
+        ("bootstrap", [0.5 + 0.25 * 0.5, 0.5, 0.5 + 0.25 * 1.5, 1.5], (0.625 + 0.5) / 2),
+        # TD errors 0.5, 0 | 0.5, 1.5: nothing follows the limit. The end of the rollout is no limit.
+        ("terminate", [0.5, 0.0, 0.5 + 0.25 * 1.5, 1.5], (0.5 + 0.0) / 2),
+    ],
+)
+def test_a_time_limit_is_an_end_or_not_for_advantages_and_scores(trainer, toy, start, time_limit, advantages, score):
+    """Rewards and values of 1, a limit after the second step, and a value of 3 after the last one."""
+    ppo = replace(PPO, discount=0.5, gae_lambda=0.5, time_limit=time_limit)
+    learner = Shown(ppo_learner(trainer.learner.agent, ppo))
+    curriculum = find("plr").build(PLRSettings(replace(REPLAY, score="gae")), Parts(toy, 4, 4, ppo))
+    limited = replace(trainer, learner=learner, curriculum=curriculum, rollout=4)
+
+    def steps(values: list, dtype: Any = np.float32) -> np.ndarray:
+        return np.broadcast_to(np.array(values, dtype)[None, :, None], (1, 4, 4))
+
+    ones, at_limit = steps([1, 1, 1, 1]), steps([0, 1, 0, 0], bool)
+    played = Rollout(
+        obs=np.zeros((1, 4, 4, 4), np.float32),
+        action=np.zeros((1, 4, 4), np.int32),
+        log_prob=ones,
+        policy=np.zeros((1, 4, 4, 3), np.float32),
+        value=ones,
+        next_value=steps([1, 1, 1, 3]),
+        reward=ones,
+        terminated=steps([0, 0, 0, 0], bool),
+        truncated=at_limit,
+        done=at_limit,
+        first=steps([1, 0, 1, 0], bool),
+    )
+    state = start()._replace(curriculum=curriculum.init(jax.random.key(1)))
+    after, report = jax.jit(lambda: limited.finish(state, *limited.propose(state), played))()
+    assert [report.metrics[f"ppo/advantage-{i}"] for i in range(4)] == pytest.approx(advantages)
+    buffer = after.curriculum.buffer
+    assert buffer.score[0, : int(buffer.size[0])].tolist() == pytest.approx([score] * int(buffer.size[0]))
+    assert buffer.best[0, 0] == 1.5  # discounted; the episode is complete in both cases
+
+
+def test_steps_are_those_of_one_student(trainer):
+    assert trainer.steps_per_iteration == replace(trainer, students=2).steps_per_iteration == 4 * 6

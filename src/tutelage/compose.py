@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
+from functools import reduce
 from typing import Any
 
 from .config import override, rebuilt
 from .envs.presets import Preset
 from .envs.registry import environment
-from .errors import unknown
+from .errors import require, unknown
 from .methods.base import Method
 from .methods.registry import built_in, find
-from .plugins import absolute
+from .plugins import absolute, label
 from .settings import Settings
 
 
@@ -30,8 +31,8 @@ def preset(environment_name: str, method: str, name: str = "") -> Settings:
 
 
 def compose(environment_name: str, method_name: str, chosen: Preset, method: Method) -> Settings:
-    """A preset and a method together. Where both speak of a setting, the method's word counts, and the preset's
-    ``adapt`` has the last one.
+    """A preset and a method together. Where both speak of a setting, the method's word counts. The preset's ``adapt``
+    has the last one, except for what the method is not itself without (``Method.insists``).
     """
     curriculum = sections_of(method, chosen)
     train = replace(chosen.train, training_set=chosen.training_set if method.finite else chosen.train.training_set)
@@ -46,11 +47,11 @@ def compose(environment_name: str, method_name: str, chosen: Preset, method: Met
         train=train,
     )
     changes = {_full(curriculum, key): value for key, value in chosen.adapt(curriculum).items()}
-    settings = rebuilt(settings, changes)
+    settings = rebuilt(settings, changes | dict(method.insists))
     if chosen.updates:
+        train = settings.train
         batches = chosen.updates * method.batches_per_update(settings.curriculum, train.levels)
-        steps = round(batches * train.levels * train.rollout)
-        settings = replace(settings, train=replace(settings.train, steps=steps))
+        settings = replace(settings, train=replace(train, steps=round(batches * train.levels * train.rollout)))
     others = {part.name for other in built_in().values() for part in fields(other.settings)}
     absent = others - {part.name for part in fields(curriculum)}
     return override(settings, {k: v for k, v in chosen.overrides.items() if k.partition(".")[0] not in absent})
@@ -72,8 +73,18 @@ def _full(curriculum: Any, name: str) -> str:
     return f"curriculum.{name}" if name.partition(".")[0] in own else name
 
 
+def check_insists(settings: Settings) -> None:
+    """Refuse settings that a method is not itself with."""
+    for name, value in find(settings.method).insists.items():
+        given = reduce(getattr, name.split("."), settings)
+        require(
+            given == value,
+            f"{name} is {given}, and the method {label(settings.method)} insists on {value}; "
+            "leave it out, or choose another method.",
+        )
+
+
 def iterations(settings: Settings) -> int:
-    """The length of a run: as many iterations as its environment steps need, on all levels of all students."""
+    """The length of a run: as many iterations as the environment steps of one student need, on all its levels."""
     train = settings.train
-    per_iteration = find(settings.method).students(settings.curriculum) * train.levels * train.rollout
-    return math.ceil(train.steps / per_iteration)
+    return math.ceil(train.steps / (train.levels * train.rollout))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from .compose import iterations
+import jax
+
+from .compose import check_insists, iterations
 from .devices import use
-from .envs.base import Domain
+from .envs.base import Domain, observation_spec
 from .envs.registry import environment
+from .envs.wrappers import ground
 from .errors import require
 from .hosts.environment import HostEnvironment
 from .methods.base import Parts
 from .methods.registry import find
 from .rl.agent import Agent
 from .rl.distributions import distribution
+from .rl.learner import LossTerm
 from .rl.networks import CORES, ActorCritic
 from .rl.ppo import ppo_learner
+from .rl.regularisers import regularisers
 from .settings import Settings
 from .trainer import Trainer
 from .types import Discrete
@@ -49,23 +54,34 @@ def build_agent(settings: Settings, domain: Domain) -> Agent:
     )
 
 
+def _regularisers(settings: Settings, domain: Domain, agent: Agent) -> tuple[LossTerm, ...]:
+    """What the students' learning has besides PPO."""
+    if settings.regulariser.kind == "none":
+        return ()
+    observation = observation_spec(domain.env, jax.eval_shape(domain.levels.sample, jax.random.key(0)))
+    return regularisers(settings.regulariser, agent.actions, observation)
+
+
 def build(settings: Settings, domain: Domain | None = None) -> Trainer:
     """Everything that a run needs, from its settings. Compiles nothing yet.
 
-    ``domain`` is the environment of these settings, where somebody has built it already.
+    ``domain`` is the environment of these settings, where somebody has built it already; the trainer's is grounded if
+    they say so.
     """
     chosen, train = find(settings.method), settings.train
-    domain = domain or build_domain(settings)
+    check_insists(settings)
+    domain = ground(domain or build_domain(settings), train.grounding)
     require(
         train.devices == 1 or not isinstance(domain.env, HostEnvironment),
         f"train.devices is {train.devices}, and this environment is played outside of JAX, which one device does; "
         "give 1.",
     )
     devices = use(train.devices)
+    agent = build_agent(settings, domain)
     parts = Parts(domain, train.levels, train.rollout, settings.ppo, train.training_set, devices)
     return Trainer(
         domain=domain,
-        learner=ppo_learner(build_agent(settings, domain), settings.ppo, devices),
+        learner=ppo_learner(agent, settings.ppo, devices, _regularisers(settings, domain, agent)),
         curriculum=chosen.build(settings.curriculum, parts),
         students=chosen.students(settings.curriculum),
         levels=train.levels,

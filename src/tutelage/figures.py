@@ -16,8 +16,8 @@ from .scores import episodes
 from .types import SOURCES, ActionSpace, Discrete, Level, Metrics, Proposal, Rollout
 
 UNITS = {
-    "steps": "environment steps of all students",
-    "learned_steps": "environment steps of all students that they learned from",
+    "steps": "environment steps of one student",
+    "learned_steps": "environment steps of one student that it learned from",
     "steps_per_second": "environment steps of all students a second",
     "learned": "share of the batch",
     "seconds": "s",

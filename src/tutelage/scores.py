@@ -156,7 +156,8 @@ def _entropy(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Array:
 
 def _min_margin(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Array:
     top = jax.lax.top_k(jax.nn.softmax(rollout.policy), 2)[0]
-    return view.mean(top[..., 0] - top[..., 1])
+    # One minus the margin: the smaller it is, the less the policy has decided and the more there is to learn.
+    return view.mean(1.0 - (top[..., 0] - top[..., 1]))
 
 
 def _least_confidence(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Array:

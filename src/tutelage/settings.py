@@ -31,6 +31,12 @@ ScoreName = Literal[
 OWN = -1
 """The run's own seed, in the place of another."""
 
+AugmentationName = Literal[
+    "crop", "convolution", "grayscale", "flip", "rotate", "cutout", "cutout-color", "color-jitter"
+]
+GroundingName = Literal["none", "naive", "samplr"]
+"""What is done about hidden parameters whose distribution a curriculum would bias (``envs.wrappers``)."""
+
 ObjectiveName = Literal["minimax", "regret", "population-regret", "pvl", "exact-regret"]
 
 
@@ -103,6 +109,13 @@ class PPOSettings:
     anneal: bool = option(False, "let the learning rate fall linearly to 0 at the end of the run")
     adam_epsilon: float = option(1e-5, "Adam's epsilon")
     max_grad_norm: float = option(0.5, "clip the gradient to this global norm")
+    time_limit: Literal["bootstrap", "terminate"] = option(
+        "bootstrap", "at a time limit: go on with the value of what would follow, or treat it as the end"
+    )
+    average: float = option(
+        0.0,
+        "decay of an average of the weights, per update: what is evaluated and kept; 0 for the last weights themselves",
+    )
     normalise_returns: bool = option(False, "learn values in units of the running deviation of returns")
     normalise_observations: bool = option(False, "see observations relative to their running mean and deviation")
 
@@ -111,8 +124,48 @@ class PPOSettings:
         _share("ppo.gae_lambda", self.gae_lambda)
         for name in ("epochs", "minibatches", "clip", "learning_rate", "adam_epsilon", "max_grad_norm"):
             _positive(f"ppo.{name}", getattr(self, name))
+        require(0 <= self.average < 1, f"ppo.average is {self.average}; give 0, or a decay below 1 such as 0.99.")
         for name in ("value_coef", "entropy_coef", "huber"):
             require(getattr(self, name) >= 0, f"ppo.{name} is {getattr(self, name)}; give 0 or more.")
+
+
+@dataclass(frozen=True)
+class RegulariserSettings:
+    """What is added to PPO so that a student learns less by heart what images look like (thesis, appendix B, Table B.1:
+    UCB-DrAC and mixreg). Teachers that learn do so without.
+    """
+
+    kind: Literal["none", "drac", "ucb-drac", "mixreg"] = option(
+        "none",
+        "'drac': act and value alike on changed images; 'ucb-drac': changed as a bandit says; 'mixreg': mixed",
+    )
+    augmentation: AugmentationName = option("crop", "how images are changed")
+    weight: float = option(0.1, "weight of the loss on changed images")
+    divergence: Literal["exact", "sampled"] = option(
+        "exact", "policies are compared over all actions, or by one sampled action as in the published code"
+    )
+    exploration: float = option(0.1, "bonus of changes that were chosen less often")
+    window: int = option(10, "a change is worth the mean of its last so many pay-offs")
+    try_all: bool = option(True, "try every change once first; the published code does not, and may never leave crop")
+    beta_shape: float = option(0.01, "both shapes of the Beta distribution of mixtures; small: hardly any mixture")
+    renormalise: bool = option(False, "normalise advantages again after mixing, per minibatch, as in published code")
+
+    def __post_init__(self) -> None:
+        for name in ("weight", "exploration"):
+            require(getattr(self, name) >= 0, f"regulariser.{name} is {getattr(self, name)}; give 0 or more.")
+        for name in ("window", "beta_shape"):
+            _positive(f"regulariser.{name}", getattr(self, name))
+
+    def idle(self) -> dict[str, str]:
+        read = {
+            "none": (),
+            "drac": ("augmentation", "weight", "divergence"),
+            "ucb-drac": ("weight", "divergence", "exploration", "window", "try_all"),
+            "mixreg": ("beta_shape", "renormalise"),
+        }[self.kind]
+        return {
+            part.name: f"regulariser.kind is {self.kind}" for part in fields(self) if part.name not in ("kind", *read)
+        }
 
 
 @dataclass(frozen=True)
@@ -120,8 +173,8 @@ class ReplaySettings:
     """The level buffer and when to replay from it (thesis, Algorithms 1 and 2)."""
 
     rate: float = option(0.5, "probability of replaying instead of playing new levels")
-    schedule: Literal["fixed", "proportional"] = option(
-        "fixed", "'proportional' replays in the share of a finite training set already seen, and ignores rate"
+    schedule: Literal["fixed", "proportional", "all-first"] = option(
+        "fixed", "of a finite training set: 'proportional' replays in the share already seen, 'all-first' once all are"
     )
     capacity: int = option(4000, "levels the buffer holds")
     min_fill: float = option(0.5, "share of the buffer that must be filled before replay starts")
@@ -132,6 +185,9 @@ class ReplaySettings:
     duplicates: bool = option(False, "keep equal levels apart instead of treating them as one")
     relative: bool = option(False, "a level's best return is the best of all students who played it")
     attempts: int = option(1, "copies of each level in a batch, scored together; learnability needs several")
+    clock: Literal["levels", "replays"] = option(
+        "levels", "what staleness counts: all levels that are played, or replayed ones only"
+    )
 
     def __post_init__(self) -> None:
         _positive("replay.attempts", self.attempts)
@@ -142,7 +198,7 @@ class ReplaySettings:
         _positive("replay.temperature", self.temperature)
 
     def idle(self) -> dict[str, str]:
-        fixed = {"rate": "replay.schedule is proportional"} if self.schedule == "proportional" else {}
+        fixed = {"rate": f"replay.schedule is {self.schedule}"} if self.schedule != "fixed" else {}
         by_rank = self.prioritisation in ("greedy", "uniform")
         return fixed | ({"temperature": f"replay.prioritisation is {self.prioritisation}"} if by_rank else {})
 
@@ -161,7 +217,7 @@ class ReplaySettings:
         )
         require(
             self.schedule == "fixed" or train.training_set > 0,
-            "replay.schedule is proportional, which follows how much of a training set was seen; "
+            f"replay.schedule is {self.schedule}, which follows how much of a training set was seen; "
             "give train.training_set a size, or set replay.schedule to fixed.",
         )
 
@@ -227,7 +283,16 @@ class AdversarySettings:
 
     objective: ObjectiveName = option("regret", "what the teacher maximises")
     clip: bool = option(False, "pay the teacher no less than 0; the thesis does not")
+    antagonist: Literal["mean", "best"] = option(
+        "mean", "of the better student's episodes: their mean return, or the best of them, which is never below it"
+    )
     students: int = option(2, "students; the first, the protagonist, is the product")
+
+    def idle(self) -> dict[str, str]:
+        reason = f"adversary.objective is {self.objective}"
+        regret = self.objective in ("regret", "population-regret")
+        loss = self.objective == "minimax"
+        return ({} if regret else {"antagonist": reason}) | ({"clip": reason} if loss else {})
 
     def __post_init__(self) -> None:
         _positive("adversary.students", self.students)
@@ -333,11 +398,17 @@ class TrainSettings:
 
     seed: int = option(0, "everything random comes from this")
     shared_seed: int = option(OWN, "seed for the replay and edit decisions; -1 for the run's own seed")
-    steps: int = option(250_000_000, "environment steps of the whole run, on all levels of all students")
+    steps: int = option(
+        250_000_000, "environment steps of one student in the whole run, on all its levels, learned from or not"
+    )
     levels: int = option(32, "levels a student plays at once")
     rollout: int = option(256, "steps on each level in an iteration")
     devices: int = option(1, "devices that share the levels of a batch, counted over all processes")
     training_set: int = option(0, "train on so many random levels, drawn once; 0 for new ones without end")
+    grounding: GroundingName = option(
+        "none",
+        "of hidden parameters: 'naive' draws them anew for each episode, 'samplr' learns from fictitious transitions",
+    )
     log_every: int = option(10, "iterations between two lines of metrics")
     evaluate_every: int = option(250, "iterations between two held-out evaluations; 0 for none but the last")
     checkpoint_every: int = option(250, "iterations between two checkpoints")
@@ -367,6 +438,7 @@ class Settings:
     encoder: Any
     network: NetworkSettings
     ppo: PPOSettings
+    regulariser: RegulariserSettings = field(default=RegulariserSettings(), kw_only=True)
     curriculum: Any
     train: TrainSettings
 
@@ -392,6 +464,11 @@ class Settings:
             f"train.devices is {train.devices} and ppo.minibatches is {ppo.minibatches}, and their product does not "
             f"divide a batch of {smallest}, so that devices cannot share a minibatch equally; "
             "use fewer devices or minibatches, or change train.levels.",
+        )
+        require(
+            self.regulariser.kind == "none" or not ppo.normalise_observations,
+            f"regulariser.kind is {self.regulariser.kind}, which changes images of bytes, and "
+            "ppo.normalise_observations makes other numbers of them; set the one to none or the other to false.",
         )
         require(
             train.training_set == 0 or train.training_set >= train.levels,

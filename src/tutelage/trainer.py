@@ -64,8 +64,8 @@ class Trainer:
 
     @property
     def steps_per_iteration(self) -> int:
-        """Of all students."""
-        return self.students * self.levels * self.rollout
+        """Of one student, as the literature counts."""
+        return self.levels * self.rollout
 
     def init(self, seed: int, shared_seed: int = OWN) -> TrainState:
         """The state before the first iteration. ``shared_seed`` is that of replay and edit decisions; without one, the
@@ -126,6 +126,8 @@ class Trainer:
     ) -> tuple[TrainState, StepReport]:
         """What follows from levels that were played: learn and observe."""
         keys = self.keys(state)
+        if self.learner.ppo.time_limit == "terminate":
+            rollout = rollout._replace(terminated=rollout.terminated | rollout.truncated)
         students, learning = self._learn(keys.learn, state, proposal, rollout)
         rollout = self.devices.replicate(rollout)
         curriculum, info = self.curriculum.observe(keys.observe, curriculum, proposal, rollout, students)

@@ -16,7 +16,7 @@ from tutelage.curricula.base import Info, coverage, generate, kept
 from tutelage.envs.registry import ENVIRONMENTS
 from tutelage.experiment import build
 from tutelage.hosts.environment import HostEnvironment
-from tutelage.methods.registry import built_in, find, names
+from tutelage.methods.registry import built_in, names
 from tutelage.settings import Settings
 from tutelage.trainer import Trainer, TrainState
 from tutelage.types import Proposal, TimeStep, played
@@ -26,13 +26,24 @@ LEVELS, STEPS = 20, 8
 METHODS = [name for name in names() if name in built_in()]
 PAIRS = [(environment, method) for environment in ENVIRONMENTS for method in METHODS]
 
-IMPOSSIBLE = frozenset({("maze", "alp-gmm")})
-"""The pairs that are left out below, all because the environment has no such ability; mazes are no vectors."""
+DESIGNED = ("minimax", "paired", "population-paired", "repaired")
+IMPOSSIBLE = frozenset(
+    {
+        *((name, "alp-gmm") for name in ("maze", "racing")),
+        *((name, "samplr") for name in ("maze", "walker", "matrix", "minigrid", "racing")),
+        *(("minigrid", method) for method in ("accel", "alp-gmm", *DESIGNED)),
+    }
+)
+"""The pairs that are left out below, all because the environment has no such ability: mazes and tracks are no vectors,
+MiniGrid's rooms are drawn and not designed, and what is to be grounded must have hidden parameters, in JAX.
+"""
 
 VARIANTS = [
     ("maze", "accel", "evolve.editor=learned"),
     ("matrix", "accel", "replay.attempts=2"),
     ("matrix", "repaired", "replay.attempts=4"),
+    ("hidden-games", "paired", "env.game=icy-road", "train.grounding=samplr"),
+    ("hidden-games", "accel", "train.grounding=naive"),
 ]
 """Beyond the presets: wrappers and notes that they do not have."""
 
@@ -41,7 +52,7 @@ CASES = [pair for pair in PAIRS if pair not in IMPOSSIBLE] + VARIANTS
 
 def chosen(environment: str, method: str, *changes: str) -> Settings:
     settings = override(preset(environment, method), dict(change.split("=") for change in changes))
-    training_set = 2 * LEVELS if find(method).finite else 0
+    training_set = 2 * LEVELS if settings.train.training_set else 0
     return replace(settings, train=replace(settings.train, levels=LEVELS, rollout=STEPS, training_set=training_set))
 
 

@@ -30,6 +30,12 @@ def types(tree: Any) -> Any:
     return shapes(lambda: tree)
 
 
+def an_action(env: Any, number: int) -> Any:
+    """One of several."""
+    space = env.action_space
+    return jnp.int32(number) if isinstance(space, Discrete) else jnp.full(space.n, number / space.n - 0.5, jnp.float32)
+
+
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
 def domain(request) -> Domain:
     entry = ENVIRONMENTS[request.param]
@@ -54,7 +60,7 @@ def test_a_step_changes_no_shape_and_no_type(in_jax, level):
     prepared = jax.eval_shape(env.prepare, level)
     state, obs = shapes(env.reset, KEY, prepared)
     first, _ = jax.eval_shape(env.reset, KEY, prepared)
-    after, step = shapes(env.step, KEY, first, jnp.int32(0), prepared)
+    after, step = shapes(env.step, KEY, first, an_action(env, 0), prepared)
     assert after == state
     assert isinstance(step, TimeStep)
     assert step.obs == step.transition.next_obs == obs
@@ -70,7 +76,7 @@ def test_an_episode_is_what_its_shapes_promised(in_jax, level):
     assert types(obs) == jax.tree.map(lambda x: (x.shape, str(x.dtype)), observation_spec(env, level))
     step = jax.jit(env.step)
     for action in range(env.action_space.n):
-        after, answer = step(KEY, state, jnp.int32(action), prepared)
+        after, answer = step(KEY, state, an_action(env, action), prepared)
         assert types(after) == types(state)
         assert np.isfinite(answer.reward)
         assert answer.done == (answer.transition.terminated | answer.transition.truncated)
@@ -83,7 +89,7 @@ def test_the_same_key_gives_the_same_episode(in_jax, level):
     @jax.jit
     def step(level: Any) -> Any:
         prepared = env.prepare(level)
-        return env.step(KEY, env.reset(KEY, prepared)[0], jnp.int32(1), prepared)
+        return env.step(KEY, env.reset(KEY, prepared)[0], an_action(env, 1), prepared)
 
     jax.tree.map(np.testing.assert_array_equal, step(level), step(level))
 

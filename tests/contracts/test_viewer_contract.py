@@ -14,6 +14,7 @@ from tutelage.envs.base import Domain, Viewer
 from tutelage.envs.registry import ENVIRONMENTS
 from tutelage.errors import UserError
 from tutelage.hosts.environment import HostEnvironment
+from tutelage.types import Discrete
 
 STEPS = 5
 
@@ -52,9 +53,10 @@ def episode(domain: Domain, level: Any) -> Any:
     key, env = jax.random.key(0), domain.env
     level = env.prepare(level)
     state, _ = env.reset(key, level)
-    states = [state]
+    states, step, space = [state], jax.jit(env.step), env.action_space
     for t in range(STEPS):
-        state, _ = jax.jit(env.step)(key, state, jnp.int32(t % env.action_space.n), level)
+        action = jnp.int32(t % space.n) if isinstance(space, Discrete) else jnp.linspace(0.0, 1.0, space.n)
+        state, _ = step(key, state, action, level)
         states.append(state)
     return jax.tree.map(lambda *leaves: np.stack(leaves), *states)
 

@@ -191,7 +191,9 @@ def test_a_teacher_learns_by_its_own_settings_and_else_by_the_students():
 def test_every_adversary_setting_reaches_the_objective():
     curriculum, _ = teacher_of(**{"adversary.objective": "pvl", "adversary.clip": "true", "adversary.students": "3"})
     assert (curriculum.objective.name, curriculum.objective.clip, curriculum.students) == ("pvl", True, 3)
-    assert {field.name for field in fields(AdversarySettings)} == {"objective", "clip", "students"}
+    for antagonist in ("mean", "best"):
+        assert teacher_of(**{"adversary.antagonist": antagonist})[0].objective.antagonist == antagonist
+    assert {field.name for field in fields(AdversarySettings)} == {"objective", "clip", "antagonist", "students"}
 
 
 def test_a_learned_editor_edits_replayed_levels_and_is_paid_when_they_were_played():

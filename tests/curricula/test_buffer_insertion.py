@@ -209,6 +209,21 @@ def test_the_clock_counts_levels_drawn_kept_or_not():
     np.testing.assert_array_equal(after.stamp, [1, 2, 3, 4, 6])
 
 
+def test_with_a_stopped_clock_nobody_ages_and_who_was_played_is_new():
+    before = filled(RANKED, [3, 1, 4, 2, 5])
+    running, placed = put(RANKED, before, [0, 9, 9, 8, 8, 8], [3, 7, 7, 0, 0, 0])
+    assert placed[0] == 0  # played again
+    assert placed[1] == placed[2] == 1  # in the place of the level with the least support
+    assert placed[3:] == [-1] * 3  # not kept
+    after = RANKED.buffer.with_clock_stopped(before, running, np.array(placed))
+    assert (before.clock, after.clock) == (BATCH, BATCH)
+    np.testing.assert_array_equal(before.stamp, [1, 2, 3, 4, 6])
+    np.testing.assert_array_equal(after.stamp, [6, 6, 3, 4, 6])
+    jax.tree.map(
+        np.testing.assert_array_equal, after._replace(stamp=(), clock=()), running._replace(stamp=(), clock=())
+    )
+
+
 def test_the_best_return_only_ever_rises():
     state = empty(RANKED.buffer)
     numbers = [0, 1, 2, 3, 4, 0]

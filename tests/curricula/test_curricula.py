@@ -156,14 +156,28 @@ def test_a_buffer_smaller_than_a_batch_is_refused(toy):
 # --- a finite training set
 
 
-@pytest.fixture(scope="module")
-def finite(toy, outcome):
+def of_twelve(toy: Any, outcome: Any, schedule: str) -> Class:
     level = toy.levels.sample(jax.random.key(0))
 
     def training_set(key: Any) -> Any:
         return level._replace(goal=jnp.arange(1, 13), limit=jnp.full(12, 4))
 
-    return Class(replay(FixedLevels(training_set, 12, LEVELS), schedule="proportional", min_fill=0.0), outcome)
+    return Class(replay(FixedLevels(training_set, 12, LEVELS), schedule=schedule, min_fill=0.0), outcome)
+
+
+@pytest.fixture(scope="module")
+def finite(toy, outcome):
+    return of_twelve(toy, outcome, "proportional")
+
+
+def test_a_finite_set_can_be_dealt_whole_before_anything_is_replayed(toy, outcome):
+    """As published code does unless told otherwise."""
+    whole = of_twelve(toy, outcome, "all-first")
+    for seed in range(3):
+        whole.start(seed)
+        proposals = whole.proposals(10)
+        assert [source(p) for p in proposals] == [GENERATED] * 3 + [REPLAYED] * 7
+        assert sorted(np.concatenate([p.levels.goal[0] for p in proposals[:3]]).tolist()) == list(range(1, 13))
 
 
 def test_a_finite_set_is_dealt_once_in_random_order_and_then_only_replayed(finite):
@@ -255,6 +269,26 @@ def test_lineage_can_be_followed_to_a_generated_level(accel, outcome, monkeypatc
     assert {0, 1, 2} <= generations
 
 
+@pytest.mark.parametrize("clock", ["levels", "replays"])
+def test_staleness_counts_what_the_clock_counts(toy, outcome, clock):
+    """By a plain account of every level, in a buffer that keeps all of them."""
+    inner = replay(DomainRandomization(toy.levels.sample, LEVELS), capacity=200, rate=0.6, min_fill=0.05, clock=clock)
+    school = Class(Evolve(inner, RandomEditor(lambda key, level: toy.levels.edit(key, level, 1)), LEVELS), outcome)
+    now, stamps, sources = 0, {}, set()
+    for _ in range(24):
+        proposal, _ = school.iterate()
+        sources.add(source(proposal))
+        counts = clock == "levels" or source(proposal) == REPLAYED
+        for goal in proposal.levels.goal[0].tolist():
+            now += counts
+            stamps[goal] = now
+        buffer = jax.tree.map(lambda x: np.asarray(x[0]), school.state.inner.buffer)
+        size = int(buffer.size)
+        kept = zip(buffer.levels.goal[:size].tolist(), buffer.stamp[:size].tolist(), strict=True)
+        assert (dict(kept), int(buffer.clock)) == (stamps, now)
+    assert sources == {GENERATED, REPLAYED, EDITED}
+
+
 def test_the_batch_criterion_edits_all_of_them(toy, outcome):
     school = evolve(toy, outcome, criterion="batch", parents=3)
     proposals = school.proposals(12)
@@ -304,6 +338,8 @@ def test_a_method_can_train_on_a_set_that_is_drawn_once():
     [
         ({"train.training_set": "3"}, "train.training_set is 3, fewer than the 128 levels"),
         ({"replay.schedule": "proportional"}, "give train.training_set a size"),
+        ({"replay.schedule": "all-first"}, "replay.schedule is all-first, .* give train.training_set a size"),
+        ({"replay.schedule": "all-first", "train.training_set": "200", "replay.rate": "0.3"}, "is not read, because"),
     ],
 )
 def test_a_training_set_that_cannot_be_is_refused(changes, sentence):

@@ -180,9 +180,10 @@ def test_a_run_leaves_them_out_where_tests_are_played_in_its_own_environment(toy
 
     def run(domain: Domain) -> Run:
         trainer: Any = SimpleNamespace(domain=domain, learner=SimpleNamespace(agent=Player()), students=1)
-        state: Any = SimpleNamespace(students=SimpleNamespace(agent=NOTHING[None]))
+        state: Any = SimpleNamespace(students=SimpleNamespace(product=NOTHING[None]))
+        settings: Any = SimpleNamespace(train=SimpleNamespace(grounding="none"))
         nowhere: Any = None
-        return Run(nowhere, nowhere, trainer, state, 0)
+        return Run(nowhere, settings, trainer, state, 0)
 
     suites = Suites(("fresh",), lambda name: suite)
     own = replace(toy, env=Lottery(), suites=suites, rules=Rules(optimum=solvable))

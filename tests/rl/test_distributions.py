@@ -54,6 +54,17 @@ def test_a_masked_action_leaves_gradients_finite(three):
         assert gradient[1] == 0
 
 
+def test_a_divergence_is_that_of_the_probabilities(three):
+    other = LOGITS[::-1]
+    expected = (P * np.log(P / P[::-1])).sum(-1)
+    np.testing.assert_allclose(three.kl(LOGITS, other), expected, rtol=1e-5)
+    np.testing.assert_array_equal(three.kl(LOGITS, LOGITS), 0)
+    value, gradient = jax.value_and_grad(lambda other: three.kl(MASKED, other))(MASKED)
+    assert value == 0
+    np.testing.assert_allclose(gradient, 0, atol=1e-7)
+    assert three.kl(MASKED, jnp.zeros(3)) > 0
+
+
 # --- continuous actions, against scipy
 
 PARAMETERS = np.random.default_rng(0).normal(0, 1.5, (5, 6)).astype(np.float32)
@@ -86,3 +97,15 @@ def test_betas_are_scipys():
     assert (np.abs(many) < 1).all()
     extreme = np.array([60.0, -60.0], np.float32)  # almost always 1
     assert np.isfinite(Beta(1).log_prob(extreme, sample(Beta(1), jax.random.key(0), extreme)))
+
+
+@pytest.mark.parametrize("distribution", [Gaussian(3), Beta(3)])
+def test_divergences_of_numbers_are_mean_differences_of_log_probabilities(distribution):
+    one, other = jnp.asarray(PARAMETERS[:2]) / 3
+    drawn = sample(distribution, jax.random.key(0), jnp.broadcast_to(one, (40_000, 6)))
+    difference = distribution.log_prob(one, drawn) - distribution.log_prob(other, drawn)
+    error = float(difference.std()) / 200
+    assert distribution.kl(one, other) == pytest.approx(float(difference.mean()), abs=4 * error)
+    assert error < 0.05 * float(difference.mean())
+    assert distribution.kl(one, one) == pytest.approx(0, abs=1e-6)
+    np.testing.assert_allclose(jax.grad(lambda x: distribution.kl(one, x))(one), 0, atol=1e-6)

@@ -16,7 +16,6 @@ from tutelage.rl.learner import Learner, Minibatch, StudentState
 from tutelage.rl.ppo import PPO, ppo_learner
 from tutelage.settings import PPOSettings
 from tutelage.trainer import Trainer
-from tutelage.types import Rollout
 
 from .made_rollouts import BATCH, STEPS, experience
 
@@ -31,14 +30,14 @@ class Nothing:
     def init(self, key: Any) -> Any:
         return ()
 
+    def before(self, key: Any, state: Any, batch: Minibatch) -> tuple[Any, dict[str, Any]]:
+        return state, {}
+
     def change(self, key: Any, state: Any, batch: Minibatch) -> Minibatch:
         return batch
 
     def loss(self, state: Any, batch: Minibatch, output: Output, forward: Any) -> tuple[Any, dict[str, Any]]:
         return jnp.float32(0), {}
-
-    def after(self, key: Any, state: Any, rollout: Rollout) -> tuple[Any, dict[str, Any]]:
-        return state, {}
 
 
 @pytest.fixture(scope="module")
@@ -200,10 +199,14 @@ def test_the_gradient_of_all_terms_is_that_of_the_sum_of_their_losses(toy_agent,
 
 @dataclass(frozen=True)
 class Counting(Nothing):
-    """Counts updates; its loss and its changes see the state that an update began with."""
+    """Counts updates; its loss and its changes see the state that an update began with, of all that is learned from."""
 
     def init(self, key: Any) -> Any:
-        return {"updates": jnp.int32(10), "reward": jnp.zeros(())}
+        return {"updates": jnp.int32(10), "target": jnp.zeros(())}
+
+    def before(self, key: Any, state: Any, batch: Minibatch) -> tuple[Any, dict[str, Any]]:
+        state = {"updates": state["updates"] + 1, "target": batch.target.sum()}
+        return state, {"updates": state["updates"]}
 
     def change(self, key: Any, state: Any, batch: Minibatch) -> Minibatch:
         return batch._replace(extra=jnp.full(batch.first.shape, state["updates"]))
@@ -211,21 +214,19 @@ class Counting(Nothing):
     def loss(self, state: Any, batch: Minibatch, output: Output, forward: Any) -> tuple[Any, dict[str, Any]]:
         return jnp.float32(0), {"seen": state["updates"] + 0.0, "changed": batch.extra.mean()}
 
-    def after(self, key: Any, state: Any, rollout: Rollout) -> tuple[Any, dict[str, Any]]:
-        state = {"updates": state["updates"] + 1, "reward": rollout.reward.mean()}
-        return state, {"updates": state["updates"]}
-
 
 def test_a_terms_state_is_the_students_and_goes_from_one_update_to_the_next(learner, learn):
-    counting = with_terms(learner, Counting(), first=(Nothing(),), epochs=2)
+    counting = with_terms(learner, Counting(), first=(Nothing(),), epochs=2, minibatches=2, gae_lambda=0.0)
     state = jax.jit(lambda key: counting.init(key, OBS))(KEY)
     for number in (10, 11, 12):
         assert state.terms[0] == state.terms[1] == ()
         assert state.terms[2]["updates"] == number
         state, metrics = learn(counting, state)
-        assert metrics["seen"] == metrics["changed"] == number, "the same in every minibatch of an update"
+        assert metrics["seen"] == metrics["changed"] == number + 1, "the same in every minibatch of an update"
         assert metrics["updates"] == number + 1
-    assert state.terms[2]["reward"] == pytest.approx(experience().reward.mean(), rel=1e-5)
+    played = experience()
+    target = played.reward + 0.9 * np.where(played.terminated, 0, played.next_value)
+    assert state.terms[2]["target"] == pytest.approx(target.sum(), rel=1e-4), "of the whole batch, before it is split"
 
 
 def test_every_student_of_a_run_has_a_state_of_each_term(toy, learner):
@@ -273,3 +274,20 @@ def test_what_a_term_adds_to_a_minibatch_is_there_for_all_losses(toy_agent, lear
     assert np.isfinite(metrics["grad_norm"])
     assert {noise.shape for noise in heard} == {shape}
     assert len(np.unique(np.stack(heard))) == 4 * np.prod(shape), "each minibatch has random numbers of its own"
+
+
+def test_averaged_weights_follow_the_acting_ones_and_do_not_change_them(learner, learn):
+    """The decay grows as (1 + n) / (10 + n) up to its full length; here that is reached at the second update."""
+    averaging = replace(learner, ppo=replace(SETTINGS, average=0.15))
+    first = averaging.init(KEY, OBS)
+    second, _ = learn(averaging, first)
+    third, _ = learn(averaging, second)
+    expected = first.agent.params
+    for decay, state in ((0.1, second), (0.15, third)):
+        expected = jax.tree.map(lambda old, new, d=decay: d * old + (1 - d) * new, expected, state.agent.params)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), state.average.params, expected)
+        jax.tree.map(np.testing.assert_array_equal, state.product.params, state.average.params)
+    plain, _ = learn(learner, learner.init(KEY, OBS))
+    jax.tree.map(np.testing.assert_array_equal, second.agent, plain.agent)
+    assert plain.average == ()
+    assert plain.product is plain.agent

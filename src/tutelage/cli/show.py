@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> int:
         ("method", settings.method),
         ("seed", str(settings.train.seed)),
         ("iterations", f"{run.iteration:,} of {trainer.iterations:,}{' (finished)' if run.finished else ''}"),
-        ("steps", f"{run.iteration * trainer.steps_per_iteration:,}"),
+        ("steps", f"{run.iteration * trainer.steps_per_iteration:,}{_of_each(trainer.students)}"),
     ]
     metrics = run.directory.read(METRICS)
     if metrics:
@@ -48,3 +48,7 @@ def run(arguments: list[str]) -> int:
 
 def _worth_showing(name: str) -> bool:
     return name in ("return", "solved", "score") or name.startswith(("buffer/", "replayed/level/", "generated/level/"))
+
+
+def _of_each(students: int) -> str:
+    return "" if students == 1 else f" of each of {students} students"

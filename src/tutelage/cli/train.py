@@ -37,7 +37,7 @@ def run(arguments: list[str]) -> int:
         return 0
     changes = _overrides(given + rest)
     sinks.check(options.log)
-    for name in ("seed", "steps"):
+    for name in ("seed", "steps", "grounding"):
         if getattr(options, name) is not None:
             changes[f"train.{name}"] = getattr(options, name)
     settings = config.override(settings, changes)
@@ -72,6 +72,7 @@ def _parser() -> Parser:
     parser.add_argument("--seed", help="everything random comes from this (default 0)")
     parser.add_argument("--seeds", type=int, default=1, help="train so many seeds, from --seed on, as one program")
     parser.add_argument("--steps", help="environment steps in all, such as 20M")
+    parser.add_argument("--grounding", help="of hidden parameters: none, naive or samplr (train.grounding)")
     parser.add_argument(
         "--run",
         help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",

@@ -7,7 +7,8 @@ A played batch takes two calls, because a score may depend on the best return so
 and their best returns, and ``insert`` takes them with their scores.
 
 The clock counts level draws, the thesis's "episodes sampled": the ``i``-th level of a batch is stamped
-``clock + i + 1`` and a batch of ``B`` advances the clock by ``B``, also for levels that were not kept.
+``clock + i + 1`` and a batch of ``B`` advances the clock by ``B``, also for levels that were not kept. Who counts
+replayed levels only stops it for all others (``with_clock_stopped``).
 
 A buffer may hold a million levels. So drawing and inserting a batch pass over the slots a few times and never sort
 them: the order by score is part of the state.
@@ -248,6 +249,11 @@ class LevelBuffer:
         slot = slots_of(keys, state.hash, state.size)
         same = jax.vmap(_equal)(jax.tree.map(lambda x: x[jnp.maximum(slot, 0)], state.levels), levels)
         return jnp.where((slot >= 0) & same, slot, -1)
+
+    def with_clock_stopped(self, before: BufferState, after: BufferState, placed: Int[Array, " B"]) -> BufferState:
+        """An insertion during which nobody aged, where the clock counts replayed levels only: who was played is new."""
+        played = jnp.zeros(self.capacity, bool).at[jnp.where(placed >= 0, placed, self.capacity)].set(True, mode="drop")
+        return after._replace(stamp=jnp.where(played, before.clock, before.stamp), clock=before.clock)
 
     def _first_same(self, levels: Level, keys: UInt32[Array, "B 2"]) -> Int[Array, " B"]:
         """For each level the first one of the batch that is the same: often itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,11 @@ class Objective:
     discount: float
     gae_lambda: float
     clip: bool = False
-    """Pay no less than 0. The thesis does not clip."""
+    """Pay no less than 0 for a regret. The thesis does not clip. Minimax, whose pay is a loss, is never clipped."""
+    antagonist: Literal["mean", "best"] = "mean"
+    """Which return of the better student counts. Of two equal students who solve half of their episodes the best shows
+    a regret that is not there.
+    """
     optimum: Callable[[Level], Array] | None = None
     """The highest return possible on a level, where it is known."""
 
@@ -41,12 +45,12 @@ class Objective:
         """Payment for each of ``levels`` (``[S, B, ...]``, the same for every student)."""
         view = episodes(rollout)
         payment = _OBJECTIVES[self.name](self, levels, rollout, view)
-        return jnp.maximum(payment, 0.0) if self.clip else payment
+        return jnp.maximum(payment, 0.0) if self.clip and self.name != "minimax" else payment
 
 
-def _best(view: Episodes) -> Float[Array, "S B"]:
-    """The best complete episode of each student; the return so far where there is none."""
-    return jnp.where(jnp.isfinite(view.best), view.best, view.returns)
+def _reached(o: Objective, view: Episodes) -> Float[Array, "S B"]:
+    """What each student reached: its mean return, or its best complete episode where there is one."""
+    return view.returns if o.antagonist == "mean" else jnp.where(jnp.isfinite(view.best), view.best, view.returns)
 
 
 def _minimax(o: Objective, levels: Level, rollout: Rollout, view: Episodes) -> Array:
@@ -54,12 +58,11 @@ def _minimax(o: Objective, levels: Level, rollout: Rollout, view: Episodes) -> A
 
 
 def _regret(o: Objective, levels: Level, rollout: Rollout, view: Episodes) -> Array:
-    protagonist, antagonist = view.returns[0], _best(view)[1]
-    return antagonist - protagonist
+    return _reached(o, view)[1] - view.returns[0]
 
 
 def _population_regret(o: Objective, levels: Level, rollout: Rollout, view: Episodes) -> Array:
-    return _best(view).max(axis=0) - view.returns.mean(axis=0)
+    return _reached(o, view).max(axis=0) - view.returns.mean(axis=0)
 
 
 def _pvl(o: Objective, levels: Level, rollout: Rollout, view: Episodes) -> Array:

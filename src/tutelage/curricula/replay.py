@@ -61,12 +61,14 @@ class Replay:
     levels: int
     students: int = 1
     rate: float = 0.5
-    schedule: Literal["fixed", "proportional"] = "fixed"
+    schedule: Literal["fixed", "proportional", "all-first"] = "fixed"
     min_fill: float = 0.5
     learn_from_new: bool = False
     """True is plain PLR. False is robust PLR: new levels are only scored, and what is learned comes from replay."""
     relative: bool = False
     """A new level's best return is the best of all students, who all play it (REPAIRED)."""
+    clock: Literal["levels", "replays"] = "levels"
+    """What staleness counts: all levels that are played, or replayed ones only."""
     optimum: Callable[[Level], Array] | None = None
     """The highest return possible on a level: scored against in the place of the best so far (exact regret)."""
 
@@ -91,7 +93,8 @@ class Replay:
         k_new, k_old = jax.random.split(key)
         k_decide, k_base = jax.random.split(branch_key)
         coverage = base.coverage(self.base, state.base)
-        rate = coverage if self.schedule == "proportional" else self.rate
+        # With all-first nothing is replayed until all were seen, whereupon everything is.
+        rate = {"fixed": self.rate, "proportional": coverage, "all-first": 0.0}[self.schedule]
         needed = max(1, math.ceil(self.min_fill * self.buffer.capacity))
         filled = state.buffer.size.min()
         # A training set that was seen whole has nothing new to offer (Algorithm 1).
@@ -146,6 +149,9 @@ class Replay:
         scorer, scores = self.score.update(jax.random.fold_in(key, 1), state.score, rollout, view, reachable)
         insert = vmap_students(self.buffer.insert, self.students)
         buffer, placed = insert(state.buffer, played, scores, notes.parents, notes.generations)
+        if self.clock == "replays":
+            stopped = jax.vmap(self.buffer.with_clock_stopped)(state.buffer, buffer, placed)
+            buffer = jax.tree.map(lambda running, still: jnp.where(notes.replayed, running, still), buffer, stopped)
 
         # The base is told about its own levels only.
         def tell() -> tuple[Any, Metrics]:

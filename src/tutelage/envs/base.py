@@ -185,6 +185,10 @@ class Rules:
     """An episode is solved if its return exceeds this."""
     optimum: Callable[[Level], Array] | None = None
     """The highest return possible on a level, where it can be computed."""
+    resampled_optimum: Callable[[Level], Array] | None = None
+    """The highest return that can be expected on a level whose hidden parameters are drawn anew (naive grounding)."""
+    grounded_optimum: Callable[[Level], Array] | None = None
+    """The highest sum of fictitious rewards that can be expected on a level, by who sees what happens there."""
     limit: int | None = None
     """Steps after which an episode is cut off, where that is known."""
 

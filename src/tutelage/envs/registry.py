@@ -96,8 +96,13 @@ ENVIRONMENTS: dict[str, EnvironmentEntry] = {
     entry.name: entry
     for entry in [
         PackageEntry("maze", "partially observable mazes with MiniGrid's rules", "tutelage.envs.maze"),
+        PackageEntry(
+            "minigrid", "MiniGrid's rooms, doors, keys, boxes and balls, fully observed", "tutelage.envs.minigrid"
+        ),
         PackageEntry("walker", "BipedalWalker on terrains of eight parameters", "tutelage.envs.walker"),
+        PackageEntry("racing", "car racing from pictures on designed tracks, with black ice", "tutelage.envs.racing"),
         PackageEntry("matrix", "one-step games given by a payoff matrix, with exact answers", "tutelage.envs.matrix"),
+        PackageEntry("hidden-games", "games with something hidden, with exact answers", "tutelage.envs.hidden_games"),
     ]
 }
 

@@ -6,21 +6,47 @@ would otherwise bias (thesis, chapter 6). Put it outside of the other wrappers, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ..errors import require
-from ..types import ActionSpace, Level, Observation, TimeStep, Transition
-from .base import Environment, Hidden, HiddenParameters, Prepared, is_fictitious
+from ..hosts.environment import HostEnvironment
+from ..settings import GroundingName
+from ..types import ActionSpace, Level, Observation, TimeStep, Transition, played
+from .base import Domain, Environment, Hidden, HiddenParameters, Prepared, is_fictitious, missing
+
+
+def ground(domain: Domain, grounding: GroundingName) -> Domain:
+    """A domain to train on. Its suites stay as they are: students are tested without grounding.
+
+    The optimum of a level becomes that of a student who does not know what is hidden, where the domain can tell.
+    """
+    if grounding == "none":
+        return domain
+    why, instead = f"train.grounding is {grounding}", "set it to none, or choose another method"
+    if isinstance(domain.env, HostEnvironment):
+        raise missing("state within JAX", f"{why}, which changes what is hidden in states", instead)
+    if not hides(domain.env):
+        raise missing("hidden parameters (prior, posterior, impose)", f"{why}, which draws them", instead)
+    if grounding == "naive":
+        env, optimum = Resampled(domain.env), domain.rules.resampled_optimum
+    else:
+        env, optimum = Grounded(domain.env), domain.rules.grounded_optimum
+    return replace(domain, env=env, rules=replace(domain.rules, optimum=optimum))
+
+
+def hides(env: Any) -> bool:
+    """Does an environment have hidden parameters? Wrappers only pass them on."""
+    return hides(env.env) if isinstance(env, ActionRepeat | FrameStack) else isinstance(env, HiddenParameters)
 
 
 def _hidden(env: Any) -> HiddenParameters:
     require(
-        isinstance(env, HiddenParameters),
+        hides(env),
         f"{type(env).__name__} has no hidden parameters (prior, posterior, impose), so there is nothing to ground.",
     )
     return env
@@ -85,9 +111,33 @@ class Resampled:
         return self.env.step(key, state, action, level)
 
 
+class Outcome(NamedTuple):
+    """What a step did, apart from what is seen of it."""
+
+    reward: Float[Array, ""]
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+
+
+@runtime_checkable
+class Unseen(Protocol):
+    """Offered by environments whose observations are dear: steps that nobody looks at. ``step`` is all three."""
+
+    def focus(self, state: Any, level: Prepared) -> Any:
+        """What the next few steps may need of a level."""
+        ...
+
+    def move(self, key: PRNGKeyArray, state: Any, action: Array, near: Any) -> tuple[Any, Outcome]: ...
+
+    def observe(self, state: Any, level: Prepared) -> Observation: ...
+
+
 @dataclass(frozen=True)
 class ActionRepeat:
-    """Every action is played so many times, or until the episode is over; rewards add up."""
+    """Every action is played so many times, or until the episode is over; rewards add up.
+
+    Where an environment offers it (``Unseen``), only the last of these steps is looked at.
+    """
 
     env: Environment
     times: int
@@ -108,6 +158,8 @@ class ActionRepeat:
 
     def step(self, key: PRNGKeyArray, state: Any, action: Array, level: Prepared) -> tuple[Any, TimeStep]:
         keys = jax.random.split(key, self.times)
+        if isinstance(self.env, Unseen):
+            return self._unseen(self.env, keys, state, action, level)
         first = self.env.step(keys[0], state, action, level)
 
         def again(so_far: tuple[Any, TimeStep], key: PRNGKeyArray) -> tuple[tuple[Any, TimeStep], None]:
@@ -119,6 +171,21 @@ class ActionRepeat:
             return jax.tree.map(lambda old, new: jnp.where(step.done, old, new), so_far, (following, after)), None
 
         return jax.lax.scan(again, first, keys[1:])[0]
+
+    def _unseen(
+        self, env: Unseen, keys: PRNGKeyArray, state: Any, action: Array, level: Prepared
+    ) -> tuple[Any, TimeStep]:
+        near = env.focus(state, level)
+
+        def again(so_far: tuple[Any, Outcome], key: PRNGKeyArray) -> tuple[tuple[Any, Outcome], None]:
+            state, before = so_far
+            following, after = env.move(key, state, action, near)
+            over = before.terminated | before.truncated
+            after = after._replace(reward=before.reward + after.reward)
+            return jax.tree.map(lambda old, new: jnp.where(over, old, new), so_far, (following, after)), None
+
+        (state, outcome), _ = jax.lax.scan(again, env.move(keys[0], state, action, near), keys[1:])
+        return state, played(env.observe(state, level), *outcome)
 
     def prior(self, key: PRNGKeyArray, level: Prepared) -> Hidden:
         return _hidden(self.env).prior(key, level)

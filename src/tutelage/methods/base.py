@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..settings import PPOSettings
@@ -55,3 +55,5 @@ class Method:
     """
     finite: bool = False
     """It needs a training set of finitely many levels."""
+    insists: Mapping[str, Any] = field(default_factory=dict)
+    """Settings outside of its own sections that it is not itself without, by dotted name. Others are refused."""

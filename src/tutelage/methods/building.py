@@ -94,6 +94,7 @@ def replay(base: Curriculum, settings: ReplaySettings, parts: Parts, learn_from_
         min_fill=settings.min_fill,
         learn_from_new=learn_from_new,
         relative=settings.relative,
+        clock=settings.clock,
         optimum=domain.rules.optimum if name == "exact-regret" else None,
     )
 
@@ -126,6 +127,7 @@ def designer(task: DesignTask, settings: TeacherSettings, parts: Parts) -> Desig
         entropy_coef=settings.entropy_coef,
         anneal=False,
         normalise_observations=False,  # what a designer sees is of the order of one
+        average=0.0,
     )
     agent = Agent(network, actions, shared.normalise_returns)
     return Designer(task, ppo_learner(agent, shared, parts.devices or ONE))
@@ -144,7 +146,14 @@ def adversary(settings: AdversarySettings, teacher: TeacherSettings, parts: Part
         )
     endless(parts, "a teacher that designs levels draws from no set")
     ppo = parts.ppo
-    objective = Objective(settings.objective, ppo.discount, ppo.gae_lambda, settings.clip, parts.domain.rules.optimum)
+    objective = Objective(
+        settings.objective,
+        ppo.discount,
+        ppo.gae_lambda,
+        settings.clip,
+        settings.antagonist,
+        parts.domain.rules.optimum,
+    )
     return Adversary(designer(design.build, teacher, parts), objective, parts.levels, settings.students)
 
 

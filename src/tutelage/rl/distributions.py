@@ -45,6 +45,10 @@ class Distribution(Protocol):
 
     def entropy(self, parameters: Array) -> Array: ...
 
+    def kl(self, parameters: Array, other: Array) -> Array:
+        """The divergence of another distribution from this one: how much is lost by taking it instead."""
+        ...
+
 
 def distribution(space: ActionSpace, continuous: Literal["gaussian", "beta"] = "gaussian") -> Distribution:
     """What draws the actions of a space; numbers come from the family of one's choice."""
@@ -82,6 +86,13 @@ class Categorical:
         log_p = jax.nn.log_softmax(parameters)
         # 0 log 0 is 0, also for its gradient: a masked action contributes nothing.
         return -jnp.where(jnp.isfinite(log_p), jnp.exp(log_p) * jnp.where(jnp.isfinite(log_p), log_p, 0.0), 0.0).sum(-1)
+
+    def kl(self, parameters: Float[Array, "*b n"], other: Float[Array, "*b n"]) -> Float[Array, "*b"]:
+        log_p, log_q = jax.nn.log_softmax(parameters), jax.nn.log_softmax(other)
+        # What is never done costs nothing, also where the other never does it either.
+        possible = jnp.isfinite(log_p)
+        difference = jnp.where(possible, log_p, 0.0) - jnp.where(possible, log_q, 0.0)
+        return jnp.where(possible, jnp.exp(log_p) * difference, 0.0).sum(axis=-1)
 
     def probabilities(self, parameters: Float[Array, "*b n"]) -> Float[Array, "*b n"]:
         return jax.nn.softmax(parameters)
@@ -122,6 +133,11 @@ class Gaussian:
         _, log_deviation = jnp.split(parameters, 2, axis=-1)
         return (log_deviation + 0.5 * math.log(2 * math.pi * math.e)).sum(axis=-1)
 
+    def kl(self, parameters: Float[Array, "*b 2n"], other: Float[Array, "*b 2n"]) -> Float[Array, "*b"]:
+        (mean, log_deviation), (mean_q, log_q) = (jnp.split(p, 2, axis=-1) for p in (parameters, other))
+        scaled = jnp.exp(2 * (log_deviation - log_q)) + jnp.square((mean - mean_q) * jnp.exp(-log_q))
+        return (log_q - log_deviation + 0.5 * (scaled - 1)).sum(axis=-1)
+
 
 @dataclass(frozen=True)
 class Beta:
@@ -160,6 +176,11 @@ class Beta:
         a, b = self._shapes(parameters)
         spread = (a - 1) * digamma(a) + (b - 1) * digamma(b) - (a + b - 2) * digamma(a + b)
         return (betaln(a, b) - spread + math.log(2)).sum(axis=-1)
+
+    def kl(self, parameters: Float[Array, "*b 2n"], other: Float[Array, "*b 2n"]) -> Float[Array, "*b"]:
+        (a, b), (c, d) = self._shapes(parameters), self._shapes(other)
+        peaks = (a - c) * digamma(a) + (b - d) * digamma(b) + (c - a + d - b) * digamma(a + b)
+        return (betaln(c, d) - betaln(a, b) + peaks).sum(axis=-1)
 
     def _shapes(self, parameters: Array) -> tuple[Array, Array]:
         a, b = jnp.split(1 + jax.nn.softplus(parameters), 2, axis=-1)

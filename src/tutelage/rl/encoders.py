@@ -179,7 +179,7 @@ def _images(leaves: list[jax.ShapeDtypeStruct]) -> list[bool]:
     seen = [_is_image(x) for x in leaves]
     require(
         any(seen),
-        f"The image encoder finds no image in an observation of {_listed(leaves)}; an image has the axes height, width "
+        f"The image encoder finds no image in an observation of {listed(leaves)}; an image has the axes height, width "
         f"and channels, at least {SMALLEST}x{SMALLEST} pixels, and is of uint8 or floats. Use the vector encoder, or "
         "the grid encoder for a small grid of codes.",
     )
@@ -191,7 +191,7 @@ def _grids(leaves: list[jax.ShapeDtypeStruct]) -> list[bool]:
     seen = [jnp.issubdtype(x.dtype, jnp.integer) and len(x.shape) == 3 and min(x.shape[:2]) >= 3 for x in leaves]
     require(
         any(seen),
-        f"The grid encoder finds no grid in an observation of {_listed(leaves)}; a grid has the axes height, width and "
+        f"The grid encoder finds no grid in an observation of {listed(leaves)}; a grid has the axes height, width and "
         "channels, at least 3x3 cells, and is of integers. Use the vector encoder.",
     )
     return seen
@@ -201,7 +201,8 @@ def _shape(x: jax.ShapeDtypeStruct) -> str:
     return "x".join(map(str, x.shape))
 
 
-def _listed(leaves: list[jax.ShapeDtypeStruct]) -> str:
+def listed(leaves: list[jax.ShapeDtypeStruct]) -> str:
+    """The arrays of an observation, for a person to read."""
     return " and ".join(f"{_shape(x)} {x.dtype}" if x.shape else f"one {x.dtype}" for x in leaves)
 
 

@@ -52,6 +52,10 @@ class LossTerm(Protocol):
         """The state before the first update; ``()`` for most."""
         ...
 
+    def before(self, key: PRNGKeyArray, state: State, batch: Minibatch) -> tuple[State, Metrics]:
+        """The state for an update, and figures. Once an update, before all else, with all that will be learned from."""
+        ...
+
     def change(self, key: PRNGKeyArray, state: State, batch: Minibatch) -> Minibatch:
         """The minibatch that all terms learn from. Called with whole minibatches, also where devices share them."""
         ...
@@ -60,9 +64,12 @@ class LossTerm(Protocol):
         """A loss that is a mean over the minibatch, and figures. ``output`` is the network's on ``batch.obs``."""
         ...
 
-    def after(self, key: PRNGKeyArray, state: State, rollout: Rollout) -> tuple[State, Metrics]:
-        """The state for the next update. Once an update, with its rollout ``[T, B, ...]``."""
-        ...
+
+class Average(NamedTuple):
+    """An exponential average of weights over updates."""
+
+    params: Any
+    updates: Float[Array, ""]
 
 
 class StudentState(NamedTuple):
@@ -71,6 +78,13 @@ class StudentState(NamedTuple):
     agent: AgentState
     optimiser: Any
     terms: tuple[State, ...]
+    average: Any
+    """An ``Average`` of the weights; ``()`` where none is kept."""
+
+    @property
+    def product(self) -> AgentState:
+        """The student to be evaluated and kept: the averaged one where there is one. The one that acts is ``agent``."""
+        return self.agent if self.average == () else self.agent._replace(params=self.average.params)
 
 
 @dataclass(frozen=True)
@@ -87,7 +101,9 @@ class Learner:
         """A new student. ``obs`` is one observation (or its shapes), without a batch."""
         agent = self.agent.init(key, obs)
         states = tuple(term.init(jax.random.fold_in(key, i)) for i, term in enumerate(self.terms))
-        return StudentState(agent, self._optimiser.init(agent.params), states)
+        # No two fields share an array: a state may be donated to a compiled function.
+        average = Average(jax.tree.map(jnp.copy, agent.params), jnp.zeros(())) if self.ppo.average else ()
+        return StudentState(agent, self._optimiser.init(agent.params), states, average)
 
     @property
     def _optimiser(self) -> optax.GradientTransformation:
@@ -103,7 +119,9 @@ class Learner:
         ppo, agent = self.ppo, state.agent
         if self.agent.normalise_returns:
             agent = agent._replace(returns=_observe_returns(agent.returns, rollout, ppo.discount))
+        k_change, k_before = jax.random.split(jax.random.fold_in(key, 1))
         batch = self._batch(agent, rollout)
+        terms, figures = self._before(k_before, state.terms, batch)
         # A minibatch is drawn from all levels, so every device needs them all; the whole batch stays where it is.
         batch = self.devices.shard(batch) if ppo.minibatches == 1 else self.devices.replicate(batch)
         gradients = self.devices.pmean(self._gradients)
@@ -114,9 +132,9 @@ class Learner:
             params, optimiser = carry
             index, k_terms = draw
             part = batch if ppo.minibatches == 1 else jax.tree.map(lambda x: jnp.take(x, index, axis=1), batch)
-            for i, (term, own) in enumerate(zip(self.terms, state.terms, strict=True)):
+            for i, (term, own) in enumerate(zip(self.terms, terms, strict=True)):
                 part = term.change(jax.random.fold_in(k_terms, i), own, part)
-            (_, metrics), gradient = gradients((params, state.terms), part)
+            (_, metrics), gradient = gradients((params, terms), part)
             update, optimiser = self._optimiser.update(gradient, optimiser, params)
             params = jax.tree.map(lambda p, u: p - rate * u, params, update)
             return (params, optimiser), {**metrics, "grad_norm": optax.tree.norm(gradient)}
@@ -126,14 +144,21 @@ class Learner:
 
         number = ppo.epochs * ppo.minibatches
         order = jax.vmap(shuffled)(jax.random.split(key, ppo.epochs)).reshape(number, -1)
-        k_change, k_after = jax.random.split(jax.random.fold_in(key, 1))
         draws = (order, jax.random.split(k_change, number))
         (params, optimiser), metrics = jax.lax.scan(minibatch, (agent.params, state.optimiser), draws)
         if self.agent.normalise_observations:
             agent = agent._replace(observations=_observe(agent.observations, rollout.obs))
         metrics = jax.tree.map(jnp.mean, metrics)
-        terms, figures = self._after(k_after, state.terms, rollout)
-        return StudentState(agent._replace(params=params), optimiser, terms), metrics | figures
+        agent, average = agent._replace(params=params), self._averaged(state.average, params)
+        return StudentState(agent, optimiser, terms, average), metrics | figures
+
+    def _averaged(self, average: Any, params: Any) -> Any:
+        """With new weights added. The decay grows to its full length, so that the first weights are soon forgotten."""
+        if not self.ppo.average:
+            return average
+        decay = jnp.minimum(self.ppo.average, (1 + average.updates) / (10 + average.updates))
+        mixed = jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, average.params, params)
+        return Average(mixed, average.updates + 1)
 
     def _batch(self, agent: AgentState, rollout: Rollout) -> Minibatch:
         """A rollout as losses read it."""
@@ -175,11 +200,11 @@ class Learner:
 
         return jax.value_and_grad(loss, has_aux=True)(params)
 
-    def _after(
-        self, key: PRNGKeyArray, states: tuple[State, ...], rollout: Rollout
+    def _before(
+        self, key: PRNGKeyArray, states: tuple[State, ...], batch: Minibatch
     ) -> tuple[tuple[State, ...], Metrics]:
         found = [
-            term.after(jax.random.fold_in(key, i), own, rollout)
+            term.before(jax.random.fold_in(key, i), own, batch)
             for i, (term, own) in enumerate(zip(self.terms, states, strict=True))
         ]
         return tuple(own for own, _ in found), reduce(lambda a, b: a | b, [figures for _, figures in found], {})

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..devices import ONE, Devices
 from ..settings import PPOSettings
-from ..types import Metrics, Rollout
+from ..types import Metrics
 from .agent import Agent, Output
 from .distributions import Distribution
-from .learner import Forward, Learner, Minibatch
+from .learner import Forward, Learner, LossTerm, Minibatch
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,9 @@ class PPO:
 
     def init(self, key: PRNGKeyArray) -> tuple[()]:
         return ()
+
+    def before(self, key: PRNGKeyArray, state: tuple[()], batch: Minibatch) -> tuple[tuple[()], Metrics]:
+        return state, {}
 
     def change(self, key: PRNGKeyArray, state: tuple[()], batch: Minibatch) -> Minibatch:
         return batch
@@ -54,15 +57,14 @@ class PPO:
             "clipped": (jnp.abs(ratio - 1) > ppo.clip).mean(),
         }
 
-    def after(self, key: PRNGKeyArray, state: tuple[()], rollout: Rollout) -> tuple[tuple[()], Metrics]:
-        return state, {}
-
     def _value_error(self, difference: Float[Array, "T B"]) -> Float[Array, "T B"]:
         if self.settings.huber > 0:
             return optax.losses.huber_loss(difference, delta=self.settings.huber)
         return jnp.square(difference)
 
 
-def ppo_learner(agent: Agent, settings: PPOSettings, devices: Devices = ONE) -> Learner:
-    """Plain PPO."""
-    return Learner(agent, (PPO(agent.actions, settings),), settings, devices)
+def ppo_learner(
+    agent: Agent, settings: PPOSettings, devices: Devices = ONE, more: tuple[LossTerm, ...] = ()
+) -> Learner:
+    """PPO, and perhaps more terms after its own."""
+    return Learner(agent, (PPO(agent.actions, settings), *more), settings, devices)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from ..envs.base import Domain
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
 from ..evaluation.robustness import WorstCase, worst_case
-from ..experiment import build
+from ..experiment import build, build_domain
 from ..figures import StepReport
 from ..hosts.environment import HostEnvironment
 from ..rl.agent import Agent, AgentState
@@ -83,9 +84,10 @@ class Run:
         """SHA-256 of everything that training depends on and changes."""
         return checkpoint.digest(self.state)
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
-        return self.trainer.domain
+        """The environment as it is tested; training may ground it."""
+        return self.trainer.domain if self.settings.train.grounding == "none" else build_domain(self.settings)
 
     @property
     def agent(self) -> Agent:
@@ -93,9 +95,11 @@ class Run:
         return self.trainer.learner.agent
 
     def student(self, index: int = 0) -> AgentState:
-        """What acting needs of one student, without the student axis. The first is the product of the run."""
+        """What acting needs of one student, without the student axis. The first is the product of the run. With
+        ``ppo.average`` its weights are the averaged ones.
+        """
         check_student(index, self.trainer.students)
-        return jax.tree.map(lambda x: x[index], self.state.students.agent)
+        return jax.tree.map(lambda x: x[index], self.state.students.product)
 
     def evaluate(
         self, suite: str = "", episodes: int = 100, seed: int = 0, greedy: bool = False, student: int = 0
@@ -300,7 +304,7 @@ def _train(
         def test(iteration: int, who: Sequence[int]) -> None:
             each_state, results = own(), []
             for i in who:
-                product = jax.tree.map(lambda x: x[0], each_state[i].students.agent)
+                product = jax.tree.map(lambda x: x[0], each_state[i].students.product)
                 # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
                 results.append(
                     evaluate(trainer.learner.agent, product, suite, schedule.episodes, 0, domain.rules.success)
@@ -364,7 +368,8 @@ def _metrics_record(
 ) -> dict[str, Any]:
     """Average the iterations of one dispatch, each figure over those in which it was defined.
 
-    Steps are those of this run, also where others were trained in the same seconds.
+    Steps are those of one student; their rate is that of all students of this run, also where other runs were trained
+    in the same seconds.
     """
     steps = trainer.steps_per_iteration
     learned, sources = np.asarray(log.learned[:number]), np.asarray(log.sources[:number]).mean(axis=0)
@@ -373,7 +378,7 @@ def _metrics_record(
         "iteration": iteration,
         "steps": iteration * steps,
         "learned_steps": learned_steps,
-        "steps_per_second": number * steps / seconds,
+        "steps_per_second": number * steps * trainer.students / seconds,
         "seconds": seconds,
         "learned": float(learned.mean()),
     }

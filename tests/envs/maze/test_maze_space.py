@@ -23,6 +23,7 @@ from tutelage.envs.maze.space import (
     SolvableMazes,
     edit,
     fewest_actions,
+    place,
     random_free_cell,
     shortest_path,
 )
@@ -39,8 +40,9 @@ def compiled(name: str, space: MazeSpace, *static: int) -> Callable:
 
 
 @cache
-def editor(edits: int) -> Callable:
-    return jax.jit(jax.vmap(lambda key, level: edit(key, level, edits)))
+def editor(edits: int, rule: str = "flip") -> Callable:
+    change = {"flip": edit, "place": place}[rule]
+    return jax.jit(jax.vmap(lambda key, level: change(key, level, edits)))
 
 
 def draw(name: str, space: MazeSpace, seed: int, *static: int, count: int = 64) -> MazeLevel:
@@ -170,6 +172,62 @@ def test_what_one_edit_does() -> None:
     walled = flips[:, 0]
     assert (edited.goal[walled] == level.goal).all()
     assert len(np.unique(edited.start[walled], axis=0)) == 6
+
+
+@settings(deadline=None, max_examples=40)
+@given(seeds, st.sampled_from([(2, 1), (2, 9), (3, 9), (13, 5)]))
+def test_placing_keeps_levels_well_formed(seed: int, case: tuple[int, int]) -> None:
+    size, edits = case
+    levels = draw("sample", SPACES[size], seed)
+    edited = jax.device_get(editor(edits, "place")(jax.random.split(jax.random.key(seed ^ 1), 64), levels))
+    for before, after in zip(each(levels), each(edited), strict=True):
+        check(after)
+        assert after.direction == before.direction
+        assert (before.walls != after.walls).sum() <= edits
+        assert [(leaf.shape, leaf.dtype) for leaf in after] == [(leaf.shape, leaf.dtype) for leaf in before]
+
+
+def test_what_placing_once_does() -> None:
+    """One cell of nine: a wall, nothing or the goal, a third each, so that many a time nothing changes."""
+    level = from_ascii("#####\n#>..#\n#.#.#\n#..G#\n#####")
+    count = 9000
+    levels = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (count, *leaf.shape)), level)
+    edited = jax.device_get(editor(1, "place")(jax.random.split(jax.random.key(0), count), levels))
+    flips = (edited.walls != level.walls).reshape(count, 9)
+    # A free cell becomes a wall in one case of three; the wall in the centre goes with nothing and with the goal.
+    expected = np.full(9, 1 / 27)
+    expected[4] = 2 / 27
+    assert np.abs(flips.mean(0) - expected).max() < 0.01
+    # The goal goes to eight cells, and elsewhere where its own becomes a wall.
+    goal_moved, start_moved = (edited.goal != level.goal).any(1), (edited.start != level.start).any(1)
+    assert goal_moved.mean() == pytest.approx(8 / 27 + 1 / 27, abs=0.02)
+    assert len(np.unique(edited.goal[goal_moved], axis=0)) == 8
+    # The start makes room for a wall and for the goal.
+    assert start_moved.mean() == pytest.approx(2 / 27, abs=0.01)
+    # Nothing on eight free cells, a wall on the wall and the goal on the goal change nothing.
+    assert (flips.any(1) | goal_moved | start_moved).mean() == pytest.approx(17 / 27, abs=0.02)
+
+
+def test_placing_later_overwrites_earlier() -> None:
+    """In a maze of two cells no wall has room; the goal ends where it was put last, and the start on the other."""
+    level = from_ascii("####\n#>G#\n####")
+    levels = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (900, *leaf.shape)), level)
+    after = jax.device_get(editor(2, "place")(jax.random.split(jax.random.key(0), 900), levels))
+    assert not after.walls.any()
+    swapped = (after.goal == level.start).all(1)
+    assert (after.start[swapped] == level.goal).all()
+    assert same(*[jax.tree.map(lambda leaf: leaf[~swapped], tree) for tree in (levels, after)])
+    # The last goal is put on the start: by the second edit, or by the first and the second puts none.
+    assert swapped.mean() == pytest.approx(1 / 6 + 1 / 6 * 2 / 3, abs=0.05)
+
+
+def test_the_rule_of_edits_is_the_one_that_is_set() -> None:
+    level = MazeSpace(5, 6).sample(jax.random.key(0))
+    for rule, function in (("flip", edit), ("place", place)):
+        edited = MazeSpace(5, 6, edit_rule=rule).edit(jax.random.key(1), level, 3)
+        assert same(jax.device_get(edited), jax.device_get(function(jax.random.key(1), level, 3)))
+    with pytest.raises(UserError, match="edits is 0"):
+        place(jax.random.key(0), level, 0)
 
 
 @pytest.mark.parametrize("edits", [0, 170])

@@ -44,9 +44,11 @@ def trainer_of(method: str) -> Any:
     return tutelage.build(tutelage.override(settings, changes))
 
 
-@pytest.mark.parametrize("method", names())
+@pytest.mark.parametrize("method", [name for name in names() if name != "samplr"])
 def test_every_method_trains_and_resumes_exactly(method: str) -> None:
-    """Two iterations, new simulators, two more: the same state, bit for bit, as after four in one go."""
+    """All but SAMPLR, which needs hidden parameters. Two iterations, new simulators, two more: the same state, bit for
+    bit, as after four in one go.
+    """
     trainer = trainer_of(method)
     start = trainer.init(0)
     run = tutelage.compiled(trainer, 4)

@@ -17,7 +17,7 @@ from .suites import suite, suite_names
 
 def build(settings: MazeSettings) -> Domain:
     """An environment, its levels and its suites from settings."""
-    space = MazeSpace(settings.size, settings.blocks, settings.block_count)
+    space = MazeSpace(settings.size, settings.blocks, settings.block_count, settings.edit_rule)
     env = Maze(settings.max_steps, settings.view, settings.see_through_walls, settings.reward)
     return Domain(
         env=env,

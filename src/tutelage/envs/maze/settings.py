@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ...errors import require
 from ...settings import (
+    AdversarySettings,
     EvolveSettings,
     NetworkSettings,
     PPOSettings,
     ReplaySettings,
     ScanSettings,
+    ScoreName,
     TeacherSettings,
     TrainSettings,
     option,
@@ -33,6 +35,11 @@ class MazeSettings:
     blocks: int = option(60, "the random generator's budget of blocks; a taken cell is a no-op")
     block_count: Literal["uniform", "fixed"] = option(
         "uniform", "'uniform' draws the budget from 0 to blocks each time"
+    )
+    edit_rule: Literal["flip", "place"] = option(
+        "flip",
+        "random edits: 'flip' a wall (2 in 3) or move the goal, on different cells; 'place' a wall, nothing or goal "
+        "(a third each) on any cell, which may change nothing",
     )
 
     def __post_init__(self) -> None:
@@ -93,43 +100,86 @@ _QUICK_SCANS = ScanSettings(candidates=80, attempts=4, keep=32, every=100)
 """In batches of 32 levels a scan is 10 batches: a tenth of the steps of 100 updates."""
 _SMALL_TEACHER = TeacherSettings(learning_rate=1e-3, encoder=MazeDesignEncoderSettings(filters=32))
 
-PRESETS = {
-    "thesis-accel": Preset(
-        "Chapter 5: 0 to 60 blocks, 20,000 student updates (Tables B.3 and B.4).",
-        env=MazeSettings(blocks=60, block_count="uniform"),
-        encoder=MazeEncoderSettings(),
-        network=NetworkSettings(),
-        ppo=PPOSettings(),
-        train=TrainSettings(),
-        sections=(
-            ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3),
-            TeacherSettings(encoder=MazeDesignEncoderSettings()),
-            _QUICK_SCANS,
-        ),
-        updates=20_000,
-        training_set=4000,
+_THESIS_ACCEL = Preset(
+    "Chapter 5: 0 to 60 blocks, 20,000 student updates (Tables B.3 and B.4).",
+    env=MazeSettings(blocks=60, block_count="uniform"),
+    encoder=MazeEncoderSettings(),
+    network=NetworkSettings(layers=2),
+    ppo=PPOSettings(),
+    train=TrainSettings(),
+    sections=(
+        ReplaySettings(capacity=4000, score="pvl", temperature=0.3, staleness=0.3),
+        TeacherSettings(encoder=MazeDesignEncoderSettings()),
+        _QUICK_SCANS,
     ),
-    "thesis-dcd": Preset(
-        "Chapter 4: 25 blocks, 250M steps (Table B.2).",
-        env=MazeSettings(blocks=25, block_count="fixed"),
-        encoder=MazeEncoderSettings(),
-        network=NetworkSettings(),
-        ppo=PPOSettings(entropy_coef=0.01),
-        train=TrainSettings(steps=250_000_000),
+    updates=20_000,
+    training_set=4000,
+)
+_THESIS_DCD = Preset(
+    "Chapter 4: 25 blocks, 250M steps (Table B.2).",
+    env=MazeSettings(blocks=25, block_count="fixed"),
+    encoder=MazeEncoderSettings(),
+    network=NetworkSettings(layers=2),
+    ppo=PPOSettings(entropy_coef=0.01),
+    train=TrainSettings(steps=250_000_000),
+    sections=(
+        ReplaySettings(capacity=4000, score="maxmc", temperature=0.1, staleness=0.3),
+        TeacherSettings(encoder=MazeDesignEncoderSettings()),
+        _QUICK_SCANS,
+    ),
+    training_set=4000,
+    adapt=_chapter_4,
+)
+
+
+def _as_published(thesis: Preset, summary: str, score: ScoreName) -> Preset:
+    """What the authors' code does where it differs from the text (docs/differences.md)."""
+    replay, *rest = thesis.sections
+    return replace(
+        thesis,
+        summary=summary,
+        env=replace(thesis.env, edit_rule="place"),
+        network=NetworkSettings(layers=1, activation="tanh"),
+        # Half of the squared error, on top of the coefficient.
+        ppo=replace(thesis.ppo, value_coef=thesis.ppo.value_coef / 2, time_limit="terminate"),
         sections=(
-            ReplaySettings(capacity=4000, score="maxmc", temperature=0.1, staleness=0.3),
-            TeacherSettings(encoder=MazeDesignEncoderSettings()),
-            _QUICK_SCANS,
+            replace(replay, score=score, clock="replays"),
+            *rest,
+            EvolveSettings(parents=4),
+            AdversarySettings(clip=True, antagonist="best"),
         ),
-        training_set=4000,
-        adapt=_chapter_4,
+    )
+
+
+def _published_chapter_4(curriculum: Any) -> dict[str, Any]:
+    """No entropy bonus for any student whose regret a designing teacher is paid with, with or without replay."""
+    adversary = getattr(curriculum, "adversary", None)
+    paid_by_regret = adversary is not None and "regret" in adversary.objective
+    return _chapter_4(curriculum) | ({"ppo.entropy_coef": 0.0} if paid_by_regret else {})
+
+
+PRESETS = {
+    "thesis-accel": _THESIS_ACCEL,
+    "thesis-dcd": _THESIS_DCD,
+    "published-accel": _as_published(
+        _THESIS_ACCEL, "Chapter 5 as the authors' code does it, where that differs from the text.", "pvl"
+    ),
+    "published-dcd": replace(
+        _as_published(
+            _THESIS_DCD,
+            "Chapter 4 as the authors' code does it, where that differs from the text.",
+            "maxmc-undiscounted",
+        ),
+        adapt=_published_chapter_4,
     ),
     "fast": Preset(
         "Not in the thesis: chapter 5's mazes with a student and batches for a computer of one's own (docs/fast.md).",
         env=MazeSettings(blocks=60, block_count="uniform"),
         encoder=MazeEncoderSettings(),
         network=NetworkSettings(width=64),
-        ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005),
+        # The average is what is evaluated: the acting student's solved rate swings by a sixth from one evaluation to
+        # the next.
+        ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005, average=0.99),
         train=TrainSettings(levels=256, rollout=256, evaluate_every=50, checkpoint_every=50),
         sections=(
             # At the thesis's temperature more than half of a batch of 256 would be one level, and PVL prefers short

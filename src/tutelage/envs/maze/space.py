@@ -30,6 +30,7 @@ class MazeSpace:
     size: int = 13
     blocks: int = 60
     block_count: Literal["uniform", "fixed"] = "uniform"
+    edit_rule: Literal["flip", "place"] = "flip"
 
     def __post_init__(self) -> None:
         require(self.size >= 2, f"size is {self.size}; a maze needs at least 2 cells a side.")
@@ -65,10 +66,13 @@ class MazeSpace:
         return _place(key, jnp.zeros((self.size, self.size), bool))
 
     def edit(self, key: PRNGKeyArray, level: MazeLevel, edits: int) -> MazeLevel:
-        """Edit so many distinct cells: two in three flip a wall, one in three puts the goal there. What stood on the
-        cell moves to a random free cell after all edits. The result is well formed, and never the same level.
+        """Change so many cells. What stood on a cell moves to a random free cell after all edits; the result is well
+        formed.
+
+        ``flip`` takes distinct cells, two in three flip a wall and one in three puts the goal there: never the same
+        level. ``place`` takes any cells and puts a wall, nothing or the goal there, a third each: about half as strong.
         """
-        return edit(key, level, edits)
+        return edit(key, level, edits) if self.edit_rule == "flip" else place(key, level, edits)
 
     def metrics(self, level: MazeLevel) -> Metrics:
         """Number of blocks, length of the shortest path (0 where there is none), and whether there is one."""
@@ -149,6 +153,39 @@ def edit(key: PRNGKeyArray, level: MazeLevel, edits: int) -> MazeLevel:
         start=jnp.where(swap, level.goal, start),
         direction=jnp.asarray(level.direction),
         goal=jnp.where(swap, level.start, goal),
+    )
+
+
+def place(key: PRNGKeyArray, level: MazeLevel, edits: int) -> MazeLevel:
+    """See ``MazeSpace.edit``: later edits overwrite earlier ones, and a wall that would leave fewer than two free cells
+    is not built.
+    """
+    height, width = level.walls.shape
+    require(edits >= 1, f"edits is {edits}; give at least 1.")
+    cell_key, kind_key, goal_key, start_key = jax.random.split(key, 4)
+    cells = jax.random.randint(cell_key, (edits,), 0, height * width)
+    kinds = jax.random.randint(kind_key, (edits,), 0, 3)
+
+    def put(carry: tuple[Array, Array], edit: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        walls, goal = carry
+        cell, kind = edit
+        wall = (kind == 0) & (jnp.sum(~walls) > 2)
+        walls = walls.at[cell].set(jnp.where(kind == 0, wall | walls[cell], False))
+        return (walls, jnp.where(kind == 2, cell, goal)), None
+
+    start = (jnp.asarray(level.walls).reshape(-1), _index(level.goal, width))
+    (walls, goal), _ = lax.scan(put, start, (cells, kinds))
+    free = ~walls.reshape(height, width)
+    goal_cell = _position(goal, width)
+    at_start = cell_mask(free.shape, level.start)
+    goal_cell = jnp.where(walls[goal], random_free_cell(goal_key, free & ~at_start), goal_cell)
+    for_start = free & ~cell_mask(free.shape, goal_cell)
+    lost = ~jnp.any(for_start & at_start)
+    return MazeLevel(
+        walls=walls.reshape(height, width),
+        start=jnp.where(lost, random_free_cell(start_key, for_start), level.start),
+        direction=jnp.asarray(level.direction),
+        goal=goal_cell,
     )
 
 

@@ -8,7 +8,9 @@ from typing import Any, Literal
 from ...errors import require
 from ...hosts.settings import HostSettings
 from ...settings import (
+    AdversarySettings,
     EvolveSettings,
+    MixtureSettings,
     NetworkSettings,
     PPOSettings,
     ReplaySettings,
@@ -66,7 +68,6 @@ _THESIS = Preset(
         value_clip=False,
         entropy_coef=1e-3,
         normalise_returns=True,
-        normalise_observations=True,
     ),
     train=TrainSettings(levels=16, rollout=2000, log_every=1, evaluate_every=100, checkpoint_every=25, suite="thesis"),
     sections=_sections(min_fill=0.5),
@@ -77,11 +78,33 @@ _THESIS = Preset(
 
 PRESETS = {
     "thesis-walker": _THESIS,
+    "published-walker": replace(
+        _THESIS,
+        summary="Chapter 5 as the authors' code does it, where that differs from the text.",
+        # Without clipping their value loss is a Huber loss.
+        ppo=replace(_THESIS.ppo, huber=1.0, time_limit="terminate"),
+        train=replace(_THESIS.train, rollout=2048),
+        sections=(
+            replace(_sections(min_fill=0.5)[0], clock="replays"),
+            TeacherSettings(learning_rate=3e-4, entropy_coef=0.01),
+            EvolveSettings(start="easy", edits=3, parents=4),
+            AdversarySettings(clip=True, antagonist="best"),
+            MixtureSettings(most=20),
+            ScanSettings(candidates=40, attempts=2, keep=16, every=50),
+        ),
+    ),
     "fast": replace(
         _THESIS,
         summary="Not in the thesis: far more and smaller gradient steps, for a few hours on a computer of one's own.",
         ppo=replace(
-            _THESIS.ppo, discount=0.999, gae_lambda=0.95, epochs=10, minibatches=500, clip=0.18, entropy_coef=0.0
+            _THESIS.ppo,
+            normalise_observations=True,
+            discount=0.999,
+            gae_lambda=0.95,
+            epochs=10,
+            minibatches=500,
+            clip=0.18,
+            entropy_coef=0.0,
         ),
         train=replace(_THESIS.train, evaluate_every=25, episodes=5),
         sections=_sections(min_fill=0.1),

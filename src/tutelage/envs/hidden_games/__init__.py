@@ -1,0 +1,1 @@
+"""Games with something hidden, small enough for exact answers: what a curriculum's bias does, and what grounding."""

@@ -1,0 +1,57 @@
+"""The student's eyes: three convolutions over the whole grid (Igl et al., 2019; thesis, appendix B.1)."""
+
+from __future__ import annotations
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, UInt8
+
+_NUMBERS = (11, 6, 4, 11, 6)
+"""How many numbers each channel of an observation can show."""
+
+
+class GridEncoder(nn.Module):
+    """2x2 convolutions of 16, 32 and ``filters`` channels, the largest of every 2x2 window after the first."""
+
+    filters: int
+    pool: bool
+    one_hot: bool
+
+    @nn.compact
+    def __call__(self, image: UInt8[Array, "n W H c"]) -> Float[Array, "n d"]:
+        if self.one_hot:
+            channels = (jax.nn.one_hot(image[..., i], _NUMBERS[i]) for i in range(image.shape[-1]))
+            x = jnp.concatenate(list(channels), axis=-1)
+        else:
+            x = image.astype(jnp.float32)  # the plain numbers, as in the published code
+        for i, filters in enumerate((16, 32, self.filters)):
+            x = nn.relu(Conv2x2(filters, name=f"convolution_{i}")(x))
+            if i == 0 and self.pool:
+                x = _pooled(x)
+        return x.reshape(x.shape[0], -1)
+
+
+class Conv2x2(nn.Module):
+    """A 2x2 convolution without padding, as one product of patches: for few channels XLA's own is slow on a CPU."""
+
+    filters: int
+
+    @nn.compact
+    def __call__(self, x: Float[Array, "n W H c"]) -> Float[Array, "n W-1 H-1 filters"]:
+        channels = x.shape[-1]
+        kernel = self.param("kernel", nn.initializers.xavier_uniform(), (2, 2, channels, self.filters))
+        bias = self.param("bias", nn.initializers.zeros, (self.filters,))
+        wide, high = x.shape[1] - 1, x.shape[2] - 1
+        patches = [x[:, i : i + wide, j : j + high] for i in range(2) for j in range(2)]
+        return jnp.concatenate(patches, axis=-1) @ kernel.reshape(4 * channels, self.filters) + bias
+
+
+def _pooled(x: Float[Array, "n W H c"]) -> Float[Array, "n W/2 H/2 c"]:
+    """The largest of every 2x2 window. A last column or row without a partner is left out."""
+    wide, high = x.shape[1] // 2 * 2, x.shape[2] // 2 * 2
+    corners = [x[:, i:wide:2, j:high:2] for i in range(2) for j in range(2)]
+    largest = corners[0]
+    for other in corners[1:]:
+        largest = jnp.maximum(largest, other)
+    return largest

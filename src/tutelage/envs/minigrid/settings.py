@@ -1,0 +1,136 @@
+"""Settings of MiniGrid's rooms, and the thesis's table as presets. No JAX here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...errors import require
+from ...settings import NetworkSettings, PPOSettings, ReplaySettings, ScanSettings, TrainSettings, option
+from ..presets import Preset
+
+Task = Literal["multiroom", "omg-easy", "omg-medium"]
+
+
+@dataclass(frozen=True)
+class MiniGridSettings:
+    """Fully observed rooms with doors, keys, boxes and balls (thesis, appendix A.2)."""
+
+    task: Task = option(
+        "multiroom",
+        "'multiroom': 1 to 4 rooms to a goal; 'omg-easy' and 'omg-medium': the first three or all six obstructed mazes",
+    )
+    show_carried: bool = option(
+        False, "show what the agent carries, in two more channels of its cell; MiniGrid does not"
+    )
+    lost_keys: bool = option(
+        True, "2Dlhb as published: one level in 24 has lost the goal's key; off: as in MiniGrid's version 1"
+    )
+
+    def idle(self) -> dict[str, str]:
+        """Only the hardest mazes lose keys."""
+        return {} if self.task == "omg-medium" else {"lost_keys": f"env.task is {self.task}"}
+
+
+@dataclass(frozen=True)
+class MiniGridEncoderSettings:
+    """The student's eyes: three 2x2 convolutions over the whole grid."""
+
+    filters: int = option(32, "filters of the third convolution; the first two have 16 and 32")
+    pool: bool = option(
+        True, "halve the grid after the first convolution, as published code does and the text does not"
+    )
+    one_hot: bool = option(False, "see objects, colours and states as channels of 0 and 1, not as plain numbers")
+
+    def __post_init__(self) -> None:
+        require(self.filters >= 1, f"encoder.filters is {self.filters}; give at least 1.")
+
+
+# --- presets
+
+_HEADS = NetworkSettings(core="separate", head=64, layers=1, activation="tanh")
+_PPO = PPOSettings(
+    discount=0.999,
+    epochs=4,
+    minibatches=8,
+    learning_rate=7e-4,
+    entropy_coef=0.01,
+    normalise_returns=True,
+)
+
+
+def _no_set_for_scans(curriculum: Any) -> dict[str, Any]:
+    """Who scans draws new levels without end."""
+    return {"train.training_set": 0} if hasattr(curriculum, "scan") else {}
+
+
+def _chapter_3(
+    summary: str, task: Task, filters: int, steps: int, training_set: int = 0, rate: float = 0.5, capacity: int = 4000
+) -> Preset:
+    """The table of chapter 3. With a training set, replay follows the share of it that was seen."""
+    finite = training_set > 0
+    return Preset(
+        summary,
+        env=MiniGridSettings(task),
+        encoder=MiniGridEncoderSettings(filters),
+        network=_HEADS,
+        ppo=_PPO,
+        train=TrainSettings(
+            steps=steps, levels=64, rollout=256, training_set=training_set, suite="fresh", episodes=100
+        ),
+        sections=(
+            ReplaySettings(
+                rate=rate,
+                schedule="proportional" if finite else "fixed",
+                capacity=training_set or capacity,
+                min_fill=0.0 if finite else 1.0,
+                score="l1-value-loss",
+                temperature=0.1,
+                staleness=0.3,
+            ),
+            ScanSettings(candidates=320, attempts=4, keep=96, every=100),
+        ),
+        training_set=training_set or capacity,
+        adapt=_no_set_for_scans,
+    )
+
+
+PRESETS = {
+    "thesis-multiroom": _chapter_3(
+        "Chapter 3: MultiRoom-N4-Random, a set of 4,000 levels (Table B.1).", "multiroom", 32, 100_000_000, 4000
+    ),
+    "thesis-omg-easy": _chapter_3(
+        "Chapter 3: ObstructedMazeGamut-Easy, a set of 3,000 levels (Table B.1).", "omg-easy", 64, 86_000_000, 3000
+    ),
+    "thesis-omg-medium": _chapter_3(
+        "Chapter 3: ObstructedMazeGamut-Medium, a set of 6,000 levels (Table B.1).",
+        "omg-medium",
+        64,
+        250_000_000,
+        6000,
+    ),
+    "full-multiroom": _chapter_3(
+        "Chapter 3: MultiRoom-N4-Random on its full distribution (section 3.5.3).", "multiroom", 32, 100_000_000
+    ),
+    "full-omg-easy": _chapter_3(
+        "Chapter 3: ObstructedMazeGamut-Easy on its full distribution (section 3.5.3).",
+        "omg-easy",
+        64,
+        86_000_000,
+        rate=0.95,
+    ),
+    "fast": Preset(
+        "Not in the thesis: MultiRoom-N4-Random with objects as channels and larger batches, for two cores.",
+        env=MiniGridSettings("multiroom"),
+        encoder=MiniGridEncoderSettings(one_hot=True),
+        network=_HEADS,
+        ppo=PPOSettings(discount=0.99, epochs=2, minibatches=8, learning_rate=1e-3, anneal=True, entropy_coef=0.01),
+        train=TrainSettings(steps=10_000_000, levels=128, rollout=80, suite="fresh", episodes=200, evaluate_every=100),
+        sections=(
+            ReplaySettings(capacity=2000, score="l1-value-loss", temperature=0.3, staleness=0.3),
+            ScanSettings(candidates=320, attempts=4, keep=96, every=100),
+        ),
+        training_set=4000,
+    ),
+}
+DEFAULT_PRESET = "thesis-multiroom"

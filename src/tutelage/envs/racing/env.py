@@ -1,0 +1,262 @@
+"""Racing as an environment: Gymnasium's rules, one level, no batch, one step of a fiftieth of a second.
+
+What a level needs to be played is prepared once: tiles, and a map for pictures. A step reads only the tiles near the
+car (``focus``), and pictures are made when somebody looks (``observe``): see ``wrappers.ActionRepeat``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
+
+from ...types import TimeStep, played
+from ..base import Continuous
+from ..wrappers import Outcome
+from .car import Car, Control, drive, origin, parked, wheels
+from .level import FIELD, TILES, RacingLevel, icy_tiles
+from .picture_map import MapSize, RoadMap, road_map
+from .track import Line, Tiles, bends, bezier, stripes, tiles, touching
+from .view import View
+
+Shaping = Literal["thesis", "published", "none"]
+
+GRASS_GRIP = 0.6
+_NEAREST = 128
+"""Tiles that a decision can reach: of 300 random tracks, none had more than 122."""
+_TURN = 0.31 * 0.2
+"""What Gymnasium calls a sharp bend of its own tracks."""
+
+TRAINING_MAP = MapSize(side=47, squares=1024, rows=7168)
+HELD_OUT_MAP = MapSize(side=104, squares=1536, rows=13312)
+HELD_OUT_TILES = 1152
+
+
+class Course(NamedTuple):
+    """A track to be tested on, given by its line, with rules of its own."""
+
+    line: Line
+    ice: Bool[Array, " n"]
+    field: Float[Array, ""]
+    """From the middle to the border."""
+    max_steps: Int[Array, ""]
+    sharp: Float[Array, ""]
+    """Bends of more than this are marked with stripes; 0 for more than the mean."""
+
+
+class PreparedTrack(NamedTuple):
+    """A level as it is driven."""
+
+    tiles: Tiles
+    length: Int[Array, ""]
+    ice: Bool[Array, " n"]
+    start: Float[Array, "3"]
+    """x, y and angle of the car."""
+    field: Float[Array, ""]
+    max_steps: Int[Array, ""]
+    road: RoadMap
+
+
+class RacingState(NamedTuple):
+    car: Car
+    visited: Bool[Array, " n"]
+    ice: Bool[Array, " n"]
+    """Hidden: no picture shows it."""
+    paid: Int[Array, ""]
+    """Visited tiles that were paid for."""
+    time: Int[Array, ""]
+    """Steps driven."""
+    idle: Int[Array, ""]
+    """Steps since the last new tile."""
+
+
+class Focus(NamedTuple):
+    """What the next few steps may need of a track."""
+
+    number: Int[Array, " k"]
+    shape: Float[Array, "k 20"]
+    grip: Float[Array, " k"]
+    length: Int[Array, ""]
+    field: Float[Array, ""]
+    max_steps: Int[Array, ""]
+
+
+@dataclass(frozen=True)
+class _Driving:
+    """What training and tests have in common."""
+
+    view: View
+
+    @property
+    def action_space(self) -> Continuous:
+        """Steering, gas and brake. Gas and brake of -1 are none."""
+        return Continuous(3)
+
+    @property
+    def _map(self) -> MapSize:
+        raise NotImplementedError
+
+    @property
+    def _rules(self) -> tuple[Shaping, int]:
+        """How endings are paid, and steps without a new tile that end an episode (0: none do)."""
+        raise NotImplementedError
+
+    def reset(self, key: PRNGKeyArray, level: PreparedTrack) -> tuple[RacingState, UInt8[Array, "h w c"]]:
+        del key  # a level starts the same every time
+        zero = jnp.int32(0)
+        car = parked(level.start[:2], level.start[2], jnp.full(4, GRASS_GRIP))
+        state = RacingState(car, jnp.zeros_like(level.ice), level.ice, zero, zero, zero)
+        near = self.focus(state, level)
+        visited, grip = _contact(state, near)
+        state = state._replace(visited=visited, car=car._replace(grip=grip))
+        return state, self.observe(state, level)
+
+    def step(
+        self, key: PRNGKeyArray, state: RacingState, action: Float[Array, "3"], level: PreparedTrack
+    ) -> tuple[RacingState, TimeStep]:
+        state, outcome = self.move(key, state, action, self.focus(state, level))
+        return state, played(self.observe(state, level), *outcome)
+
+    def focus(self, state: RacingState, level: PreparedTrack) -> Focus:
+        """The tiles nearest to the car. They are enough for eight steps at any speed."""
+        away = level.tiles.centre - state.car.centre
+        _, number = jax.lax.top_k(-(away * away).sum(axis=1), min(_NEAREST, level.ice.shape[0]))
+        grip = jnp.where(state.ice[number], 0.0, 1.0)
+        return Focus(number, level.tiles.shape[number], grip, level.length, level.field, level.max_steps)
+
+    def move(
+        self, key: PRNGKeyArray, state: RacingState, action: Float[Array, "3"], near: Focus
+    ) -> tuple[RacingState, Outcome]:
+        """Drive one step."""
+        del key
+        steer, gas, brake = jnp.clip(jnp.asarray(action, jnp.float32), -1.0, 1.0)
+        visited, grip = _contact(state, near)
+        car = drive(state.car, Control(steer, (gas + 1) / 2, (brake + 1) / 2), grip)
+        count = visited.sum(dtype=jnp.int32)
+        fresh = count - state.paid
+        time, idle = state.time + 1, jnp.where(fresh > 0, 0, state.idle + 1)
+        state = RacingState(car, visited, state.ice, count, time, idle)
+
+        reward = fresh * (1000.0 / near.length) - 0.1
+        finished, left = count == near.length, (jnp.abs(origin(car)) > near.field).any()
+        shaping, patience = self._rules
+        if shaping != "thesis":
+            reward = jnp.where(left, -100.0, reward)
+        if shaping == "published":
+            reward = jnp.where(left | finished, reward + 100.0, reward)
+        terminated = finished | left
+        if patience:
+            terminated |= idle >= patience
+        return state, Outcome(reward.astype(jnp.float32), terminated, time >= near.max_steps)
+
+    def observe(self, state: RacingState, level: PreparedTrack) -> UInt8[Array, "h w c"]:
+        """The picture. The score on it lacks the last step's cost, as in Gymnasium."""
+        count = state.visited.sum(dtype=jnp.int32)
+        score = count * (1000.0 / level.length) - 0.1 * jnp.maximum(state.time - 1, 0)
+        return self.view(self._map, level.road, level.field, state.car, state.visited, score)
+
+
+def _contact(state: RacingState, near: Focus) -> tuple[Bool[Array, " n"], Float[Array, "4"]]:
+    """Tiles that were ever touched, and the friction under each wheel: the largest of the tiles that it touches.
+
+    Grass counts only where there is none. (In Gymnasium it counts always, and there ice would be no ice.)
+    """
+    touched = touching(near.shape, *wheels(state.car))
+    visited = state.visited.at[near.number].max(touched.any(axis=0), unique_indices=True)
+    grip = jnp.where(touched, near.grip, 0.0).max(axis=1)
+    return visited, jnp.where(touched.any(axis=1), grip, GRASS_GRIP)
+
+
+def _prepared(size: MapSize, course: Course) -> PreparedTrack:
+    line = course.line
+    real = jnp.arange(line.angle.shape[0]) < line.length
+    mean = jnp.where(real, jnp.abs(bends(line)), 0.0).sum() / line.length
+    stripe = stripes(line, jnp.where(course.sharp > 0, course.sharp, mean))
+    start = jnp.concatenate([line.place[0], line.angle[:1]])
+    limit = jnp.asarray(course.max_steps, jnp.int32)
+    field = jnp.asarray(course.field, jnp.float32)
+    ice = jnp.asarray(course.ice) & real
+    return PreparedTrack(tiles(line), line.length, ice, start, field, limit, road_map(size, line, stripe))
+
+
+@dataclass(frozen=True)
+class Racing(_Driving):
+    """The training environment: levels are ``RacingLevel``."""
+
+    max_steps: int = 1000
+    patience: int = 100
+    shaping: Shaping = "thesis"
+    east: bool = True
+
+    @property
+    def _map(self) -> MapSize:
+        return TRAINING_MAP
+
+    @property
+    def _rules(self) -> tuple[Shaping, int]:
+        return self.shaping, self.patience
+
+    def prepare(self, level: RacingLevel) -> PreparedTrack:
+        return _prepared(TRAINING_MAP, self.course(level))
+
+    def course(self, level: RacingLevel) -> Course:
+        """The level as one is tested on."""
+        line = bezier(jnp.asarray(level.points), self.east)
+        field, sharp = jnp.float32(FIELD), jnp.float32(0)
+        return Course(line, icy_tiles(level.ice), field, jnp.int32(self.max_steps), sharp)
+
+
+@dataclass(frozen=True)
+class IcyRacing(Racing):
+    """The same with black ice, whose true distribution is known: q ~ Beta(alpha, beta), and each tile is icy with q."""
+
+    alpha: float = 1.0
+    beta: float = 15.0
+
+    def prior(self, key: PRNGKeyArray, level: PreparedTrack) -> Bool[Array, " n"]:
+        return black_ice(key, self.alpha, self.beta, TILES)
+
+    def posterior(self, key: PRNGKeyArray, state: RacingState, level: PreparedTrack) -> Bool[Array, " n"]:
+        """Visited tiles are known. The others share one q, drawn from Beta(alpha + icy, beta + dry) of the visited."""
+        icy = (state.visited & state.ice).sum()
+        dry = (state.visited & ~state.ice).sum()
+        return jnp.where(state.visited, state.ice, black_ice(key, self.alpha + icy, self.beta + dry, TILES))
+
+    def impose(self, state: RacingState, hidden: Bool[Array, " n"]) -> RacingState:
+        return state._replace(ice=hidden)
+
+
+def black_ice(key: PRNGKeyArray, alpha: float | Array, beta: float | Array, tiles: int) -> Bool[Array, " tiles"]:
+    """Icy tiles for a q that is drawn from Beta(alpha, beta)."""
+    k_share, k_tiles = jax.random.split(key)
+    return jax.random.bernoulli(k_tiles, jax.random.beta(k_share, alpha, beta), (tiles,))
+
+
+@dataclass(frozen=True)
+class HeldOutRacing(_Driving):
+    """The test environment: levels are ``Course``. Leaving the field costs 100, and nothing ends early."""
+
+    @property
+    def _map(self) -> MapSize:
+        return HELD_OUT_MAP
+
+    @property
+    def _rules(self) -> tuple[Shaping, int]:
+        return "none", 0
+
+    def prepare(self, level: Course) -> PreparedTrack:
+        return _prepared(HELD_OUT_MAP, level)
+
+
+def padded(course: Course, n: int = HELD_OUT_TILES) -> Course:
+    """The same course in arrays of ``n`` tiles, so that all courses run as one program."""
+    more = n - course.line.angle.shape[0]
+    place, angle, length = course.line
+    line = Line(jnp.pad(place, ((0, more), (0, 0))), jnp.pad(angle, (0, more)), jnp.asarray(length, jnp.int32))
+    return course._replace(line=line, ice=jnp.pad(course.ice, (0, more)))
+
+
+SHARP_IN_GYMNASIUM = _TURN
