@@ -181,3 +181,18 @@ def test_the_readme_lists_all_presets_with_their_length() -> None:
             steps = tutelage.preset(environment, method, preset).train.steps
             assert text == f"{steps / 1e6:,.0f}M", (preset, method, steps)
     assert listed == {name: list(entry.presets) for name, entry in ENVIRONMENTS.items()}
+
+
+def test_the_architecture_names_every_file_that_steps_environments() -> None:
+    """Wrappers step what they wrap, and are environments themselves."""
+    source = ROOT / "src" / "tutelage"
+    steps = re.compile(r"(env|task|environments\[at\])\.step\b")
+    stepping = {path.relative_to(source) for path in source.rglob("*.py") if steps.search(path.read_text())}
+    (sentence,) = re.findall(
+        r"Environments are stepped by (.*?)\n\n", (ROOT / "docs/architecture.md").read_text(), re.S
+    )
+    named = set(re.findall(r"`([\w./]+)`", sentence))
+    assert {f"{path.parts[0]}/" if path.parts[0] == "hosts" else str(path) for path in stepping} == named | {
+        "envs/wrappers.py"
+    }
+    assert len((ROOT / "docs/architecture.md").read_text().splitlines()) <= 80
