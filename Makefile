@@ -21,11 +21,11 @@ help: ## list the targets
 
 setup: $(STAMP) ## create .venv with the exact versions of the lock files
 
-$(STAMP): requirements.lock requirements-examples.lock pyproject.toml
+$(STAMP): requirements.lock requirements-examples.lock requirements-simulators.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tutelage needs Python 3.11 or newer, and '$(PYTHON)' is older or missing: install it, or name another with 'make setup PYTHON=...'." >&2; exit 1; }
 	"$(PYTHON)" -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-examples.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-examples.lock -r requirements-simulators.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
