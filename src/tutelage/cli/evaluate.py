@@ -11,7 +11,11 @@ def run(arguments: list[str]) -> int:
     """Play a run's student, print the result and keep it with the run."""
     parser = parser_of("eval")
     parser.add_argument("run", help="the directory of the run")
-    parser.add_argument("--suite", default="", help="a suite or a single task (default: the run's own suite)")
+    parser.add_argument(
+        "--suite",
+        default="",
+        help="a suite, a single task, or a file of levels such as mine.txt (default: the run's own suite)",
+    )
     parser.add_argument("--episodes", type=int, help="episodes on each task (default 100)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the test episodes (default 0)")
     parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")

@@ -225,6 +225,15 @@ class Viewer:
     """Milliseconds a frame."""
 
 
+class Brought(NamedTuple):
+    """A level that a person brings, as it is tested: in which environment, in which form, and for how long."""
+
+    env: Environment | HostEnvironment
+    level: Level
+    """As ``env`` takes it. Levels that differ in what they say have equal shapes, wherever that can be done."""
+    max_steps: int
+
+
 @dataclass(frozen=True)
 class Domain:
     """An environment with all that belongs to it: what a registry entry builds."""
@@ -237,6 +246,19 @@ class Domain:
     rules: Rules = Rules()
     viewer: Viewer | None = None
     """How its levels and episodes look, where anybody can tell."""
+    brought: Callable[[Level], Brought] | None = None
+    """How a level that a person brings is tested; without it, as in training (``as_brought``)."""
+
+
+LONGEST = 1000
+"""Steps of an episode on a level that a person brings, where an environment does not say how long one may take."""
+
+
+def as_brought(domain: Domain, level: Level) -> Brought:
+    """A level of the training space as it is tested when a person brings it."""
+    if domain.brought is not None:
+        return domain.brought(level)
+    return Brought(domain.env, level, domain.rules.limit or LONGEST)
 
 
 def missing(what: str, why: str, instead: str) -> UserError:

@@ -16,6 +16,7 @@ from ..curricula.base import Kept
 from ..envs.base import Viewer
 from ..errors import UserError
 from ..evaluation.record import Episode, record
+from ..evaluation.suite_file import is_file
 from ..pictures import gif, png
 from ..runs.levels import LevelCard, exhibit, generated_levels, kept_levels, top_levels
 from ..runs.session import Run, load
@@ -91,6 +92,9 @@ def run_pictures(source: RunRecord, suite: str, top: int, warn: Callable[[str], 
     if viewer is None or viewer.frames is None:
         remarks.append(f"Episodes of {source.settings.environment} cannot be drawn.")
         episodes: tuple[Picture, ...] = ()
+    elif is_file(suite):
+        remarks.append(f"The levels of {suite} are not part of the run, so there are no episodes on them to draw.")
+        episodes = ()
     else:
         episodes = _episodes(run, viewer, source.last(suite), suite)
     return RunPictures(run.iteration, levels, kept, lineage, episodes, tuple(remarks))

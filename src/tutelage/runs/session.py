@@ -18,6 +18,7 @@ from ..envs.base import Domain
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
 from ..evaluation.robustness import WorstCase, worst_case
+from ..evaluation.suite_file import find_suite
 from ..experiment import build, build_domain
 from ..figures import StepReport
 from ..hosts.environment import HostEnvironment
@@ -104,8 +105,10 @@ class Run:
     def evaluate(
         self, suite: str = "", episodes: int = 100, seed: int = 0, greedy: bool = False, student: int = 0
     ) -> Evaluation:
-        """Play one of the run's students on a suite; without a name, the one it watched in training."""
-        chosen = self.domain.suites[suite or self.settings.train.suite]
+        """Play one of the run's students on a suite, by its name or the path of a file of levels; without either, on
+        the one it watched in training.
+        """
+        chosen = find_suite(self.domain, suite or self.settings.train.suite)
         state = self.student(student)
         return evaluate(self.agent, state, chosen, episodes, seed, self.domain.rules.success, greedy)
 
@@ -119,7 +122,7 @@ class Run:
         student: int = 0,
     ) -> WorstCase:
         """Play one of the run's students on many new levels, to see how it does on the worst of them."""
-        chosen, state, domain = self.domain.suites[suite], self.student(student), self.domain
+        chosen, state, domain = find_suite(self.domain, suite), self.student(student), self.domain
         # The optimum is that of the environment trained on; one for tests may have other limits and other levels.
         optimum = domain.rules.optimum if all(task.env == domain.env for task in chosen.tasks) else None
         return worst_case(self.agent, state, chosen, levels, episodes, seed, domain.rules.success, greedy, optimum)

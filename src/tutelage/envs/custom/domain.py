@@ -16,7 +16,7 @@ from ...hosts.simulator import Maker
 from ...plugins import Plugin
 from ...rl.encoders import encoder
 from ...types import Level, Metrics
-from ..base import Box, Domain, Environment, Levels, Rules, Suite, Suites, Task, Vectors
+from ..base import Box, Brought, Domain, Environment, Levels, Rules, Suite, Suites, Task, Vectors
 from .adapter import JaxEnvironment, strong
 from .definition import Definition, Gymnasium, Jax
 from .probe import probed
@@ -97,6 +97,7 @@ def build(plugin: Plugin, settings: Any) -> Domain:
         encoder=lambda eyes: given if isinstance(given, nn.Module) else encoder(eyes, probe.observation),
         suites=Suites(names, suite),
         rules=Rules(success=definition.success),
+        brought=lambda level: Brought(env, level, definition.max_steps),
     )
 
 

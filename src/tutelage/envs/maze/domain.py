@@ -4,15 +4,38 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..base import Design, Domain, Levels, Rules, Suites, Viewer
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..base import Brought, Design, Domain, Levels, Rules, Suites, Viewer
 from .design import DesignEncoder, MazeDesign, MazeEditing
-from .env import Maze
-from .level import from_ascii, to_ascii
+from .env import HeldOutMaze, Maze, Trial, payment
+from .level import MazeLevel, from_ascii, to_ascii
 from .network import MazeEncoder
 from .render import frames, picture, shown
 from .settings import MazeSettings
 from .space import MazeSpace, fewest_actions
-from .suites import suite, suite_names
+from .suites import PADDED, suite, suite_names
+
+
+def optimum(env: Maze, level: MazeLevel | Trial) -> Float[Array, ""]:
+    """The return of the fewest actions that lead to the goal, under the level's own limit if it has one."""
+    if isinstance(level, Trial):
+        return payment(env.reward, fewest_actions(level.level), level.max_steps)
+    return env.payment(fewest_actions(level))
+
+
+def brought(settings: MazeSettings, level: MazeLevel) -> Brought:
+    """A maze that somebody drew: padded to one of a few sizes, so that mazes of any shape run as one program. One that
+    is larger than those trained on may take as long as the drawn held-out ones.
+    """
+    height, width = level.walls.shape
+    side = max(height, width)
+    limit = settings.max_steps if side <= settings.size else 2 * (side + 2) ** 2
+    room = next((size for size in PADDED if size >= side), side)
+    walls = np.pad(np.asarray(level.walls), ((0, room - height), (0, room - width)), constant_values=True)
+    trial = Trial(level._replace(walls=walls), np.int32(limit), np.bool_(settings.see_through_walls))  # pyright: ignore[reportArgumentType]
+    return Brought(HeldOutMaze(settings.view, settings.reward), trial, limit)
 
 
 def build(settings: MazeSettings) -> Domain:
@@ -34,11 +57,12 @@ def build(settings: MazeSettings) -> Domain:
         ),
         encoder=lambda eyes: MazeEncoder(eyes.filters, eyes.direction),
         suites=Suites(tuple(suite_names()), partial(suite, settings=settings)),
-        rules=Rules(optimum=lambda level: env.payment(fewest_actions(level)), limit=settings.max_steps),
+        rules=Rules(optimum=partial(optimum, env), limit=settings.max_steps),
         viewer=Viewer(
             text=lambda level: to_ascii(shown(level)),
             parse=from_ascii,
             picture=picture,
             frames=partial(frames, view=settings.view),
         ),
+        brought=partial(brought, settings),
     )

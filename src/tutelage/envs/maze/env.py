@@ -95,8 +95,7 @@ class Maze:
 
     def payment(self, steps: Int[Array, ""]) -> Float[Array, ""]:
         """The return of an episode that reaches the goal at some step; a negative one means never."""
-        in_time = (steps >= 0) & (steps <= self.max_steps)
-        return jnp.where(in_time, _payment(self.reward, steps, self.max_steps), 0.0)
+        return payment(self.reward, steps, self.max_steps)
 
 
 @dataclass(frozen=True)
@@ -178,6 +177,12 @@ def observe(
     own[view // 2, view - 1] = True
     codes = jnp.where(own, _FREE, codes)  # MiniGrid shows what the agent carries at its own cell: nothing
     return MazeObs(jnp.asarray(_ENCODING).at[codes].get(mode="promise_in_bounds"), state.direction)
+
+
+def payment(reward: Reward, steps: Int[Array, ""], max_steps: int | Int[Array, ""]) -> Float[Array, ""]:
+    """The return of an episode that reaches the goal at some step; a negative one means never."""
+    in_time = (steps >= 0) & (steps <= max_steps)
+    return jnp.where(in_time, _payment(reward, steps, max_steps), 0.0)
 
 
 def _payment(reward: Reward, time: Int[Array, ""], max_steps: int | Int[Array, ""]) -> Float[Array, ""]:

@@ -21,6 +21,8 @@ from .space import MazeSpace, SolvableMazes, random_free_cell
 
 COMMON = 19
 """Cells a side inside the border to which the smaller mazes are padded, so that all run as one program."""
+PADDED = (COMMON, 49, 99)
+"""The sizes to which mazes are padded that somebody drew."""
 
 DRAWN = {
     # As in level.from_ascii; the goal is drawn among the cells marked 'g' each episode. The agent starts facing right.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..base import Design, Domain, Environment, Levels, Rules, Suites, Viewer
+import jax
+
+from ..base import Brought, Design, Domain, Environment, Levels, Rules, Suites, Viewer
 from ..wrappers import ActionRepeat, FrameStack
 from .design import DesignEncoder, RacingDesign
-from .env import HeldOutRacing, IcyRacing, Racing
-from .level import from_text
+from .env import HeldOutRacing, IcyRacing, Racing, padded
+from .level import RacingLevel, from_text
 from .network import eyes
 from .render import frames, picture, text
 from .settings import RacingSettings
@@ -33,6 +35,11 @@ def build(settings: RacingSettings) -> Domain:
         return FrameStack(ActionRepeat(env, settings.repeat), settings.frames)
 
     held_out = decided(HeldOutRacing(view))
+    course = jax.jit(lambda level: padded(training.course(level)))
+
+    def brought(level: RacingLevel) -> Brought:
+        return Brought(held_out, jax.device_get(course(level)), settings.decisions)
+
     tasks = partial(suite, env=held_out, training=training, space=space, repeat=settings.repeat)
     return Domain(
         env=decided(training),
@@ -53,4 +60,5 @@ def build(settings: RacingSettings) -> Domain:
             frames=partial(frames, training, view.channels),
             pace=20 * settings.repeat,
         ),
+        brought=brought,
     )
