@@ -25,6 +25,7 @@ FLOORS = [
     ("evaluation",),
     ("runs",),
     ("report",),
+    ("reproduce",),
     ("cli",),
 ]
 """From the ground up. A room may import from its own floor and from those below."""

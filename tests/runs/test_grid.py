@@ -21,6 +21,22 @@ def test_a_study_is_methods_by_seeds_and_every_setting_can_be_said() -> None:
     assert all((plan.settings.train.log_every, plan.iterations) == (2, ITERATIONS) for plan in plans)
 
 
+def test_a_method_and_a_variant_may_have_seeds_of_their_own() -> None:
+    text = TEXT + '[method.plr]\nseeds = [1]\n[variant.long]\nmethods = ["plr", "dr"]\ntrain.steps = 400\n'
+    assert {plan.name for plan in parsed(text).plans} == {
+        "dr/s0",
+        "dr/s1",
+        "dr-long/s0",
+        "dr-long/s1",
+        "plr/s1",
+        "plr-long/s1",
+    }
+    more = text + "seeds = [7]\n"
+    assert {plan.name for plan in parsed(more).plans} == {"dr/s0", "dr/s1", "dr-long/s7", "plr/s1", "plr-long/s7"}
+    with pytest.raises(UserError, match=r"no list of seeds; give at least one, as in seeds = \[0, 1, 2\]"):
+        parsed(TEXT + '[method.plr]\nseeds = ["one"]\n')
+
+
 def test_a_method_has_settings_of_its_own_and_variants_come_on_top() -> None:
     text = TEXT.replace("192", '"0.2k"') + (
         "[method.plr]\nreplay.staleness = 0.5\ntrain.log_every = 5\n"
@@ -42,12 +58,12 @@ def test_a_method_has_settings_of_its_own_and_variants_come_on_top() -> None:
 def test_the_studies_that_come_with_tutelage_are_valid(path: Path) -> None:
     plans = grid.read(path).plans
     assert len(plans) == len({plan.name for plan in plans}) > 1
-    assert {plan.settings.environment for plan in plans} == {"maze"}
+    assert len({plan.settings.environment for plan in plans}) == 1
 
 
 def test_the_studies_of_the_thesis_have_its_methods_blocks_and_seeds() -> None:
     studies = {path.stem: grid.read(path).plans for path in STUDIES}
-    assert set(studies) == {"maze-dcd", "maze-accel", "maze-editors", "maze-fast", "maze-laptop", "maze-small"}
+    assert set(studies) >= {"maze-dcd", "maze-accel", "maze-editors", "maze-fast", "maze-laptop", "maze-small"}
     dcd, accel = studies["maze-dcd"], studies["maze-accel"]
     methods = {"dr", "minimax", "paired", "repaired", "plr", "robust-plr", "robust-plr-500M"}
     assert ({plan.group for plan in dcd}, {plan.seed for plan in dcd}) == (methods, set(range(10)))

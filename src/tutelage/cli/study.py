@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
@@ -22,15 +23,28 @@ def run(arguments: list[str]) -> int:
     add_log(parser)
     options = parser.parse_args(arguments)
     sinks.check(options.log)
+    path = Path(options.out or Path("runs") / Path(options.study).stem)
+    again = shlex.join(["tutelage", "study", *arguments])
+    return conduct(options.study, path, options.engine, options.jobs, options.log, again)
+
+
+def conduct(
+    file: Path | str,
+    path: Path,
+    engine: str = "local",
+    jobs: int | None = None,
+    log: Sequence[str] = (),
+    again: str = "",
+) -> int:
+    """Bring a study's runs to their end and report on them; returns the exit code. ``again`` is how to go on."""
     from ..runs import engines, grid, study
     from ..runs.overview import Overview
     from ..runs.study import State
 
-    engines.check(options.engine, options.jobs)
-    chosen = grid.read(options.study)
-    path = Path(options.out or Path("runs") / Path(options.study).stem)
+    engines.check(engine, jobs)
+    chosen = grid.read(file)
     with study.opened(chosen, path) as runs:
-        works = engines.engine(options.engine, options.jobs, options.log)
+        works = engines.engine(engine, jobs, log)
         try:
             with Overview(runs) as view:
                 states = study.run_all(path, runs, works, view)
@@ -43,7 +57,6 @@ def run(arguments: list[str]) -> int:
         print(f"tutelage: {run.plan.name} failed; its log is {run.log}", file=sys.stderr)
     left = sum(state is not State.FINISHED for state in states.values()) - len(failed)
     if left:
-        again = shlex.join(["tutelage", "study", *arguments])
         print(f"{left} of {len(runs)} runs are not finished. Go on with: {again}")
         return 130
     return 1 if failed else 0

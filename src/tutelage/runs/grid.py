@@ -87,15 +87,19 @@ def parse(text: str, source: str) -> Study:
         if which not in map(label, methods):
             raise _at(source, unknown("method of this study", which, map(label, methods)))
     variants = _tables(document, "variant", source)
-    groups = [
-        (group, which, common | _changes(own.get(label(which), {}), f"method.{label(which)}", source) | changes)
-        for which in methods
-        for group, changes in [(label(which), {}), *_variants(variants, label(which), methods, source)]
-    ]
+    groups: list[tuple[str, str, Changes, list[int]]] = []
+    for which in methods:
+        rest = dict(own.get(label(which), {}))
+        mine = _own_seeds(rest, f"[method.{label(which)}] of {source}", seeds)
+        changes = common | _changes(rest, f"method.{label(which)}", source)
+        groups.append((label(which), which, changes, mine))
+        for group, more, theirs in _variants(variants, label(which), methods, mine, source):
+            groups.append((group, which, {**changes, **more}, theirs))
     plans = tuple(
         PlannedRun(group, _settings(base, which, changes, group, seed, source))
-        for seed in seeds
-        for group, which, changes in groups
+        for seed in [*seeds, *dict.fromkeys(seed for *_, own in groups for seed in own if seed not in seeds)]
+        for group, which, changes, chosen in groups
+        if seed in chosen
     )
     _require_different(plans, source)
     return Study(source, text, plans)
@@ -128,9 +132,18 @@ def _settings(
         raise _at(f"{source}, {group}", problem) from problem
 
 
+def _own_seeds(table: dict[str, Any], where: str, otherwise: list[int]) -> list[int]:
+    """Those that a section names for itself, taken out of it; without any, the study's."""
+    if "seeds" not in table:
+        return otherwise
+    seeds = _list(table, "seeds", int, where, "as in seeds = [0, 1, 2]")
+    del table["seeds"]
+    return seeds
+
+
 def _variants(
-    tables: Mapping[str, Mapping[str, Any]], which: str, methods: Sequence[str], source: str
-) -> Iterator[tuple[str, Changes]]:
+    tables: Mapping[str, Mapping[str, Any]], which: str, methods: Sequence[str], seeds: list[int], source: str
+) -> Iterator[tuple[str, Changes, list[int]]]:
     """Those of one method, by its label. A variant is of all methods unless it names some."""
     for variant, table in tables.items():
         require(
@@ -147,7 +160,8 @@ def _variants(
             if other not in known:
                 raise _at(f"{source}, [variant.{variant}]", unknown("method of this study", other, known))
         if which in mine:
-            yield f"{which}-{variant}", _changes(rest, f"variant.{variant}", source)
+            own = _own_seeds(rest, f"[variant.{variant}] of {source}", seeds)
+            yield f"{which}-{variant}", _changes(rest, f"variant.{variant}", source), own
 
 
 def _tables(document: Mapping[str, Any], key: str, source: str) -> Mapping[str, Mapping[str, Any]]:

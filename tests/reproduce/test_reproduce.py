@@ -1,0 +1,176 @@
+"""The catalogue of the thesis's tables and figures, and what is said of them."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tutelage.cli import main
+from tutelage.envs.registry import environment
+from tutelage.errors import UserError
+from tutelage.reproduce import published, results, tables
+from tutelage.reproduce.catalogue import Cost, Source, catalogue, cost, exhibit, sources_at, study_file, table_of
+from tutelage.reproduce.results import RunResult, StudyResult
+from tutelage.runs import grid
+
+TABLES = [
+    *("procgen-easy", "procgen-hard", "minigrid-ch3", "maze-25", "f1", "lava", "maze-60", "walker-8d"),
+    *("edit-ablation", "walker-5d", "poet-roses", "icy-f1"),
+]
+SOURCES = [(chosen, source) for chosen in catalogue().values() for source in chosen.sources]
+
+
+def test_every_table_of_the_thesis_is_in_the_catalogue() -> None:
+    found = {name for name, chosen in catalogue().items() if chosen.kind == "table"}
+    assert found == set(TABLES)
+    assert {name for name, chosen in catalogue().items() if chosen.kind == "game"} == {"decision-matrix", "corollary-1"}
+    assert all(published.printed(name) for name in TABLES)
+
+
+def test_published_figures_are_those_of_the_file() -> None:
+    file = Path(published.__file__).with_name("published.csv")
+    lines = list(csv.DictReader(file.read_text().splitlines()))
+    assert len(lines) == 646
+    figure = published.printed("maze-60")["Mean", "ACCEL(dr)"]
+    assert (str(figure), figure.mean, figure.kind, figure.runs) == ("0.88 ± 0.04", 0.88, "se", 5)
+    assert published.tasks("maze-60")[-1] == "Mean"
+    assert published.printed("poet-roses")["3b", "ACCEL"].text == "0.12"  # the mean over runs, not the best run
+
+
+@pytest.mark.parametrize("suite", ["thesis-12", "dcd-8"])
+def test_the_columns_beside_comparisons_are_the_same_figures(suite: str) -> None:
+    """`tutelage compare` has figures of its own; both were copied from the thesis."""
+    table = {"thesis-12": "maze-60", "dcd-8": "maze-25"}[suite]
+    source = catalogue()[table].sources[-1]
+    printed = published.printed(table)
+    columns = {
+        "PLR⊥ (500M)": "PLR_robust@500M",
+        "PLR⊥": "PLR_robust",
+        "minimax": "Minimax",
+        "ACCEL (empty)": "ACCEL(empty)",
+    }
+    checked = 0
+    for column in environment("maze").published:
+        if column.suite == suite:
+            name = columns.get(column.label, column.label)
+            name = name if (source.row("Labyrinth"), name) in printed else f"{name}(dr)"
+            for task, figure in column.tasks.items():
+                theirs = printed[source.row(task), name]
+                assert (figure.mean, figure.error) == (theirs.mean, float(theirs.spread)), (task, name)
+                checked += 1
+    assert checked in (72, 56)
+
+
+@pytest.mark.parametrize(("chosen", "source"), SOURCES, ids=lambda it: getattr(it, "study", getattr(it, "name", "")))
+def test_studies_are_there_and_lead_to_published_columns(chosen, source: Source) -> None:
+    plans = grid.read(study_file(source.study)).plans
+    groups = {plan.group for plan in plans}
+    assert set(source.columns) <= groups
+    assert set(source.columns.values()) <= set(published.methods(chosen.name))
+    assert set(source.tasks.values()) <= set(published.tasks(chosen.name))
+    assert source.suite in environment(plans[0].settings.environment).build(plans[0].settings.env).suites
+    assert source.rate > 0
+
+
+def test_a_cost_is_all_steps_of_all_students() -> None:
+    source = exhibit("maze-60").at("full")[0]
+    plans = grid.read(study_file(source.study)).plans
+    students = {"paired": 2}
+    steps = sum(plan.settings.train.steps * students.get(plan.settings.method, 1) for plan in plans)
+    assert cost((source,)) == Cost(30, steps, steps / source.rate / 3600)
+    assert cost((source, source)).steps == 2 * steps
+
+
+def test_figures_are_drawn_from_tables() -> None:
+    figures = [chosen for chosen in catalogue().values() if chosen.kind == "figure" and not chosen.missing]
+    assert figures
+    for figure in figures:
+        assert table_of(figure).kind == "table"
+        assert "STUDY" in figure.command
+
+
+def test_what_cannot_be_made_says_why() -> None:
+    broken = replace(exhibit("maze-60"), missing="it is too large.")
+    with pytest.raises(UserError, match="maze-60 cannot be made: it is too large"):
+        sources_at(broken, "full")
+    with pytest.raises(UserError, match="no study of maze-25 at the scale 'laptop'; there is full"):
+        sources_at(exhibit("maze-25"), "laptop")
+
+
+# --- results
+
+
+def made(seeds: int = 3) -> StudyResult:
+    tasks = ("Labyrinth", "Maze")
+    rng = np.random.default_rng(0)
+    runs = tuple(
+        RunResult(group, seed, 1_000_000, 100, {task: (float(rng.uniform()), 0.5) for task in tasks}, ((10, 0.1, 0.2),))
+        for group in ("dr", "sfl")
+        for seed in range(seeds)
+    )
+    return StudyResult("maze-60", "maze-fast", "thesis-12", "thesis-12", "0.1", "2026-01-01", "2026-01-02", 9, runs)
+
+
+def test_results_are_written_and_read_again(tmp_path: Path) -> None:
+    results.write(tmp_path / "a.json", made())
+    assert results.parse((tmp_path / "a.json").read_text()) == made()
+
+
+def test_a_study_that_goes_on_elsewhere_is_one_result() -> None:
+    old, new = made(2), replace(made(3), runs=made(3).runs[2:4], began="2026-02-01", ended="2026-02-03")
+    both = results.merge(old, new)
+    assert [(run.group, run.seed) for run in both.runs] == [("dr", 0), ("dr", 1), ("dr", 2), ("sfl", 0), ("sfl", 1)]
+    assert (both.began, both.ended) == ("2026-01-01", "2026-02-03")
+    assert both.of("sfl")[0] == new.runs[1]
+    with pytest.raises(UserError, match="cannot be put together"):
+        results.merge(old, replace(new, study="maze-accel"))
+
+
+def test_ours_are_beside_the_published_figures() -> None:
+    result = made()
+    chosen = exhibit("maze-60")
+    table = tables.beside(chosen, chosen.at("fast")[0], result)
+    assert table.columns == ("task", "dr (n = 3)", "thesis DR(dr) (n = 5)", "sfl (n = 3)")
+    assert [cells[0].text for cells in table.rows] == ["Labyrinth", "Maze", "mean of tasks"]
+    values = np.array([run.tasks["Maze"][0] for run in result.of("dr")])
+    assert table.rows[1][1].text == f"{values.mean():.2f} ± {values.std(ddof=1) / np.sqrt(3):.2f}"
+    assert [cells[2].text for cells in table.rows] == ["0.45 ± 0.23", "0.43 ± 0.23", "0.62 ± 0.05"]
+    both = tables.summary(chosen, chosen.at("fast")[0], result)
+    assert both.rows[1][-1].text == "–"  # the thesis has no SFL
+    assert "[" in both.rows[0][3].text
+    alone = tables.summary(chosen, chosen.at("fast")[0], made(1))
+    assert "[" not in alone.rows[0][3].text
+
+
+@pytest.mark.parametrize("result", results.shipped(), ids=results.file_name)
+def test_shipped_results_are_of_the_catalogue_and_have_a_page(result: StudyResult) -> None:
+    chosen = exhibit(result.exhibit)
+    source = next(source for source in chosen.sources if source.study == result.study)
+    planned = {(plan.group, plan.seed) for plan in grid.read(study_file(result.study)).plans}
+    assert {(run.group, run.seed) for run in result.runs} <= planned
+    page = Path(__file__).parents[2] / "docs" / "results" / results.file_name(result).replace(".json", ".md")
+    assert tables.markdown(chosen, source, result) in page.read_text(encoding="utf-8")
+
+
+# --- the command
+
+
+def test_the_command_lists_and_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in catalogue())
+    assert main(["reproduce", "walker-5d"]) == 0
+    shown = capsys.readouterr().out
+    assert "Study walker-5d (full): 30 runs" in shown
+    assert "0.73 ± 0.03" in shown
+
+
+def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "maze-61"]) == 2
+    assert "There is no table or figure called 'maze-61'" in capsys.readouterr().err
+    assert main(["reproduce", "--scale", "full"]) == 2
+    assert "name it" in capsys.readouterr().err
