@@ -6,6 +6,7 @@ import time
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import seeding
 
 
 class Counting(gymnasium.Env):
@@ -104,3 +105,31 @@ class Reaching(gymnasium.Env):
         assert self.action_space.contains(action)
         self.time += 1
         return {"at": action.astype(np.float32) / 10, "mode": self.mode}, float(action[0]), False, self.time >= 5, {}
+
+
+class CountingBatch:
+    """Many of ``Counting`` in one call, without its troubles. It remembers how often it was called."""
+
+    calls = 0
+
+    def __init__(self, slots):
+        self.count, self.time, self.start = np.zeros(slots, int), np.zeros(slots, int), np.zeros(slots)
+
+    def reset(self, slots, which):
+        self.count[which], self.time[which] = 0, 0
+        self.start[which] = [seeding.np_random(int(seed))[0].random() for seed in slots.seed[which]]
+        slots.obs[""][which] = self._observation(which)
+
+    def step(self, slots, which):
+        self.calls += 1
+        self.count[which] += slots.action[which]
+        self.time[which] += 1
+        slots.final[""][which] = self._observation(which)
+        slots.reward[which] = self.count[which] / 10
+        if slots.level["trouble"][which].any() and self.time.max() == 2:
+            slots.reward[which[-1]] = np.nan
+        slots.terminated[which] = self.count[which] >= slots.level["goal"][which]
+        slots.truncated[which] = self.time[which] >= slots.level["limit"][which]
+
+    def _observation(self, which):
+        return np.stack([self.count[which], self.time[which], self.start[which]], axis=1).astype(np.float32)

@@ -26,7 +26,7 @@ from ..machine import cores
 from .environment import HostEnvironment
 from .fields import Field, arrays, nested
 from .settings import PATIENCE
-from .simulator import ALL, DONE, FINAL, OBS, PARTS, QUIT, RESET, STEP, work
+from .worker import ALL, DONE, FINAL, OBS, PARTS, QUIT, RESET, STEP, work
 
 _open: dict[HostEnvironment, Fleet] = {}
 

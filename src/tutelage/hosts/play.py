@@ -17,7 +17,7 @@ from ..students import vmap_students
 from ..types import Level, Rollout
 from .environment import HostEnvironment
 from .fleet import Fleet, get_fleet
-from .simulator import ALL, EVEN, ODD, PARTS
+from .worker import ALL, EVEN, ODD, PARTS
 
 
 def by_name(levels: Level) -> dict[str, np.ndarray]:
