@@ -186,7 +186,7 @@ def test_the_readme_lists_all_presets_with_their_length() -> None:
 def test_the_architecture_names_every_file_that_steps_environments() -> None:
     """Wrappers step what they wrap, and are environments themselves."""
     source = ROOT / "src" / "tutelage"
-    steps = re.compile(r"(env|task|environments\[at\])\.step\b")
+    steps = re.compile(r"(env|task|environments\[slot\])\.step\b")
     stepping = {path.relative_to(source) for path in source.rglob("*.py") if steps.search(path.read_text())}
     (sentence,) = re.findall(
         r"Environments are stepped by (.*?)\n\n", (ROOT / "docs/architecture.md").read_text(), re.S
