@@ -1,70 +1,93 @@
-"""The preset `fast` and what might be better: ACCEL for some millions of steps each, judged on the validation mazes.
+"""The preset `fast` and what might be better: ACCEL for the first part of a run, judged on the validation mazes.
 
-usage: python candidates.py [--runs DIRECTORY] [--steps 12M] [--seed 0] [--cores 0,1] [NAME ...]
+usage: python candidates.py [--runs DIRECTORY] [--share 0.333] [--seeds 0,1] [--cores 0,1] [NAME ...]
 
-One core each, as many at a time as cores are named. The learning rate falls over the steps that are given, so each
-candidate ends as its own short run and not as the beginning of a long one. Prints a table; what is there already is
-not trained again.
+Each candidate is the beginning of a whole run, with the learning rate that a whole run has by then, and is stopped when
+its share of the steps is done. One core each, as many at a time as cores are named. What is there already goes on from
+where it is. Prints a table: `mean` and `least` are of all evaluations in the second half of what was played.
 """
 
 import argparse
 import json
 import queue
 import shutil
+import signal
+import statistics
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TUTELAGE = [sys.executable, "-m", "tutelage.cli"]
-# Nothing in between is evaluated: it would cost as much as it tells.
-WATCHED = ["--train.suite", "validation-3", "--train.episodes", "100", "--train.evaluate_every", "100000"]
+WATCHED = ["--train.suite", "validation-3", "--train.episodes", "50", "--devices", "1"]
 CANDIDATES = {
-    "as it is": [],
-    "LSTM-32": ["--network.width", "32"],
-    "LSTM-128": ["--network.width", "128"],
-    "GRU-64": ["--network.core", "gru"],
-    "1 epoch": ["--ppo.epochs", "1"],
-    "2 epochs": ["--ppo.epochs", "2"],
-    "5 epochs": ["--ppo.epochs", "5"],
-    "a constant learning rate": ["--ppo.anneal", "false"],
-    "128 levels": ["--train.levels", "128", "--ppo.minibatches", "4", "--evolve.parents", "16"],
-    "512 levels": ["--train.levels", "512", "--ppo.minibatches", "16", "--evolve.parents", "64"],
-    "episodes of 128 steps": ["--env.max_steps", "128"],
-    "discount 0.99": ["--ppo.discount", "0.99"],
-    "GAE 0.98": ["--ppo.gae_lambda", "0.98"],
+    "as-it-is": [],
+    "place": ["--env.edit-rule", "place"],
+    "3-edits": ["--evolve.edits", "3"],
+    "maxmc-initial": ["--replay.score", "maxmc-initial"],
+    "maxmc-undiscounted": ["--replay.score", "maxmc-undiscounted"],
+    "lr5e-4": ["--ppo.learning-rate", "0.0005"],
+    "constant-lr": ["--ppo.anneal", "false"],
+    "gru": ["--network.core", "gru"],
+    "entropy-001": ["--ppo.entropy-coef", "0.001"],
+    "rate-09": ["--replay.rate", "0.9"],
+    "normalise-returns": ["--ppo.normalise-returns", "true"],
+    "parents-64": ["--evolve.parents", "64"],
+    "128-levels": ["--train.levels", "128", "--ppo.minibatches", "4", "--evolve.parents", "16"],
+    "2-epochs": ["--ppo.epochs", "2"],
+    "lstm-128": ["--network.width", "128"],
 }
 
 
-def train(run: Path, changes: list[str], core: str) -> None:
-    """Train a candidate on one core, quietly, unless it is there to its end."""
-    if (run / "metrics.jsonl").exists():
-        command = [*TUTELAGE, "resume", run]
-    else:
-        command = [*TUTELAGE, "train", "maze", "accel", "--preset", "fast", *WATCHED, *changes, "--run", run]
+def train(run: Path, changes: list[str], core: str, share: float) -> None:
+    """Train a candidate on one core, quietly, until its share of the run is done."""
+    if _done(run, share):
+        return
+    new = ["train", "maze", "accel", "--preset", "fast", *WATCHED, *changes, "--run", run]
+    command = [*TUTELAGE, *(["resume", run] if (run / "config.toml").exists() else new), "--quiet"]
     pinned = ["taskset", "-c", core] if shutil.which("taskset") else []
-    done = subprocess.run([*pinned, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        raise SystemExit(f"{run} failed:\n{done.stdout}")
+    with run.with_suffix(".log").open("a") as log:
+        process = subprocess.Popen([*pinned, *command], stdout=log, stderr=subprocess.STDOUT)
+        while process.poll() is None:
+            time.sleep(5)
+            if _done(run, share):
+                process.send_signal(signal.SIGINT)
+                process.wait()
+    if not _done(run, share):
+        raise SystemExit(f"{run} failed; see {run.with_suffix('.log')}")
+
+
+def _done(run: Path, share: float) -> bool:
+    from tutelage import read_settings
+
+    records = _records(run / "metrics.jsonl")
+    return bool(records) and records[-1]["steps"] >= share * read_settings(run / "config.toml").train.steps
+
+
+def _records(path: Path) -> list[dict]:
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def row(name: str, run: Path) -> str:
-    """Steps, seconds without compiling, and what was solved maze by maze at the end."""
-    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    last = json.loads((run / "evaluations.jsonl").read_text().splitlines()[-1])
+    """Steps, steps per second without compiling, and what was solved in the second half."""
+    metrics, evaluations = _records(run / "metrics.jsonl"), _records(run / "evaluations.jsonl")
+    steps = metrics[-1]["steps"]
     # The first record has the compilation in it.
-    rate = (metrics[-1]["steps"] - metrics[0]["steps"]) / sum(record["seconds"] for record in metrics[1:])
-    mazes = " ".join(f"{task['solved']:.2f}" for task in last["tasks"].values())
-    steps = f"{last['steps'] / 1e6:.1f}M"
-    return f"| {name} | {steps} | {rate / 1000:,.0f}k | {mazes} | {last['solved']:.2f} |"
+    rate = (steps - metrics[0]["steps"]) / max(sum(record["seconds"] for record in metrics[1:]), 1e-9)
+    late = [record["solved"] for record in evaluations if record["steps"] > steps / 2] or [evaluations[-1]["solved"]]
+    mazes = " ".join(f"{task['solved']:.2f}" for task in evaluations[-1]["tasks"].values())
+    figures = f"{statistics.mean(late):.2f} | {min(late):.2f} | {evaluations[-1]['solved']:.2f} ({mazes})"
+    return f"| {name} | {steps / 1e6:.0f}M | {rate / 1000:,.0f}k | {figures} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", default=list(CANDIDATES), metavar="NAME", help="(default: all)")
     parser.add_argument("--runs", type=Path, default=Path("runs/candidates"), help="where the runs are kept")
-    parser.add_argument("--steps", default="12M")
-    parser.add_argument("--seed", default="0")
+    parser.add_argument("--share", type=float, default=1 / 3, help="of a whole run (default a third)")
+    parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--cores", default="0,1", help="one run at a time on each (default 0,1)")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in CANDIDATES]
@@ -75,17 +98,20 @@ def main() -> None:
     for core in options.cores.split(","):
         cores.put(core)
 
-    def result(name: str) -> str:
-        core, run = cores.get(), options.runs / f"{name.replace(' ', '-')}-s{options.seed}"
+    def result(job: tuple[str, str]) -> str:
+        name, seed = job
+        core, run = cores.get(), options.runs / f"{name}-s{seed}"
         try:
-            train(run, ["--steps", options.steps, "--seed", options.seed, *CANDIDATES[name]], core)
+            train(run, ["--seed", seed, *CANDIDATES[name]], core, options.share)
         finally:
             cores.put(core)
-        return row(name, run)
+        return row(f"{name}, seed {seed}", run)
 
-    print("| | steps | steps/s | SixteenRooms, Labyrinth, Maze | mean |\n|---|---|---|---|---|", flush=True)
+    print("| | steps | steps/s | mean | least | last (SixteenRooms, Labyrinth, Maze) |", flush=True)
+    print("|---|---|---|---|---|---|", flush=True)
+    jobs = [(name, seed) for name in options.names for seed in options.seeds.split(",")]
     with ThreadPoolExecutor(max_workers=cores.qsize()) as pool:
-        for line in pool.map(result, options.names):
+        for line in pool.map(result, jobs):
             print(line, flush=True)
 
 
