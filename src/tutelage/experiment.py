@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import jax
 
 from .compose import check_insists, iterations
@@ -61,19 +58,8 @@ def _regularisers(settings: Settings, domain: Domain, agent: Agent) -> tuple[Los
     """What the students' learning has besides PPO."""
     if settings.regulariser.kind == "none":
         return ()
-    return regularisers(settings.regulariser, agent.actions, _observation(domain))
-
-
-def _observation(domain: Domain) -> Any:
-    return observation_spec(domain.env, jax.eval_shape(domain.levels.sample, jax.random.key(0)))
-
-
-def _slow_in_loops(agent: Agent, domain: Domain) -> bool:
-    """Does the network have convolutions of XLA's own, on a CPU? Their kernels are the only weights of four axes."""
-    if jax.default_backend() != "cpu":
-        return False
-    shapes = jax.eval_shape(agent.init, jax.random.key(0), _observation(domain))
-    return any(x.ndim == 4 for x in jax.tree.leaves(shapes.params))
+    seen = observation_spec(domain.env, jax.eval_shape(domain.levels.sample, jax.random.key(0)))
+    return regularisers(settings.regulariser, agent.actions, seen)
 
 
 def build(settings: Settings, domain: Domain | None = None) -> Trainer:
@@ -95,10 +81,7 @@ def build(settings: Settings, domain: Domain | None = None) -> Trainer:
     parts = Parts(domain, train.levels, train.rollout, settings.ppo, train.training_set, devices)
     return Trainer(
         domain=domain,
-        learner=replace(
-            ppo_learner(agent, settings.ppo, devices, _regularisers(settings, domain, agent)),
-            unroll=_slow_in_loops(agent, domain),
-        ),
+        learner=ppo_learner(agent, settings.ppo, devices, _regularisers(settings, domain, agent)),
         curriculum=chosen.build(settings.curriculum, parts),
         students=chosen.students(settings.curriculum),
         levels=train.levels,

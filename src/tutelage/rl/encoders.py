@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Integer, Num
 
 from ..errors import require
 from ..types import Observation
+from .convolution import convolution
 from .encoder_settings import EncoderSettings, GridEncoder, ImageEncoder, VectorEncoder
 from .networks import Conv3x3
 
@@ -77,7 +78,7 @@ class Residual(nn.Module):
 
 def _convolution(channels: int, name: str) -> nn.Conv:
     """Of the residual network. Its sums grow from block to block: with a gain of √2 features would start beyond 10."""
-    return nn.Conv(channels, (3, 3), kernel_init=nn.initializers.orthogonal(1.0), name=name)
+    return convolution(channels, 3, kernel_init=nn.initializers.orthogonal(1.0), name=name)
 
 
 class Image(nn.Module):
@@ -101,7 +102,7 @@ class Image(nn.Module):
         """
         wide = 2 * self.settings.channels
         for i, (channels, size, stride) in enumerate([(wide // 2, 8, 4), (wide, 4, 2), (wide, 3, 1)]):
-            layer = nn.Conv(channels, (size, size), (stride, stride), kernel_init=_relu_init, name=f"convolution_{i}")
+            layer = convolution(channels, size, stride, kernel_init=_relu_init, name=f"convolution_{i}")
             x = nn.relu(layer(x))
         return x
 

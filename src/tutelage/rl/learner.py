@@ -96,10 +96,6 @@ class Learner:
     ppo: PPOSettings
     devices: Devices = ONE
     """Over which the levels it plays and learns from are sharded."""
-    unroll: bool = False
-    """Compile every minibatch of an update by itself instead of a loop over them. XLA's convolutions are 15 times as
-    slow inside a loop on a CPU; everything else only takes longer to compile.
-    """
 
     def init(self, key: PRNGKeyArray, obs: Observation) -> StudentState:
         """A new student. ``obs`` is one observation (or its shapes), without a batch."""
@@ -149,9 +145,7 @@ class Learner:
         number = ppo.epochs * ppo.minibatches
         order = jax.vmap(shuffled)(jax.random.split(key, ppo.epochs)).reshape(number, -1)
         draws = (order, jax.random.split(k_change, number))
-        (params, optimiser), metrics = jax.lax.scan(
-            minibatch, (agent.params, state.optimiser), draws, unroll=self.unroll
-        )
+        (params, optimiser), metrics = jax.lax.scan(minibatch, (agent.params, state.optimiser), draws)
         if self.agent.normalise_observations:
             agent = agent._replace(observations=_observe(agent.observations, rollout.obs))
         metrics = jax.tree.map(jnp.mean, metrics)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from ...rl.convolution import convolution
 from ...types import TimeStep, played
 from ..base import Brief, Discrete
 from .env import black_ice
@@ -100,6 +101,6 @@ class DesignEncoder(nn.Module):
     def __call__(self, obs: DesignObs) -> Float[Array, "n d"]:
         x = obs.sketch.astype(jnp.float32)[..., None]
         for i, channels in enumerate((8, 16)):
-            x = nn.relu(nn.Conv(channels, (2, 2), padding="VALID", kernel_init=_relu_init, name=f"layer_{i}")(x))
+            x = nn.relu(convolution(channels, 2, padding="VALID", kernel_init=_relu_init, name=f"layer_{i}")(x))
         when = nn.Dense(self.time, name="time_embedding")(jax.nn.one_hot(obs.time, POINTS + 1))
         return jnp.concatenate([x.reshape(*obs.time.shape, -1), when, obs.noise], axis=-1)

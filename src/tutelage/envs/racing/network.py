@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, UInt8
 
 from ...errors import require
+from ...rl.convolution import convolution
 from ...rl.encoder_settings import ImageEncoder
 from ...rl.encoders import Image
 from .settings import RacingEncoderSettings
@@ -25,9 +26,7 @@ class Convolutions(nn.Module):
     def __call__(self, image: UInt8[Array, "n H W c"]) -> Float[Array, "n d"]:
         x = image.astype(jnp.float32) / 128.0 - 1.0
         for i, (size, channels, stride) in enumerate(zip(self.kernels, _CHANNELS, _STRIDES, strict=True)):
-            layer = nn.Conv(
-                channels, (size, size), (stride, stride), "VALID", kernel_init=_relu_init, name=f"layer_{i}"
-            )
+            layer = convolution(channels, size, stride, padding="VALID", kernel_init=_relu_init, name=f"layer_{i}")
             x = nn.relu(layer(x))
         return x.reshape(x.shape[0], -1)
 
