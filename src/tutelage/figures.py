@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 
 from .complexity import lzw
 from .scores import episodes
-from .types import SOURCES, ActionSpace, Discrete, Level, Metrics, Proposal, Rollout
+from .types import SOURCES, ActionSpace, Discrete, Level, Metrics, Proposal, Rollout, Share
 
 UNITS = {
     "steps": "environment steps of one student",
@@ -22,6 +22,7 @@ UNITS = {
     "learned": "share of the batch",
     "seconds": "s",
     "episodes": "episodes an iteration",
+    "ice-met": "share of tiles that were met",
     "solved": "share of episodes",
     "kept": "share of levels",
     "share": "share of levels",
@@ -93,10 +94,17 @@ class Describer:
             metrics |= {
                 f"{prefix}solved-{name}": _mean(value, members & (solved > 0)) for name, value in levels.items()
             }
+            metrics |= {f"{prefix}{name}": _share(share, members) for name, share in rollout.shares.items()}
         if len(solved) > 1:
             for i in range(len(solved)):
                 metrics |= {f"student-{i}/return": view.returns[i].mean(), f"student-{i}/solved": solved[i].mean()}
         return jnp.stack([groups[f"{name}/"].mean() for name in SOURCES]), metrics
+
+
+def _share(share: Share, members: Bool[Array, "S B"]) -> Float[Array, ""]:
+    """Of all steps of some levels; NaN where the whole is nothing."""
+    part, whole = (jnp.where(members[:, None], x, 0).sum() for x in share)
+    return part / whole
 
 
 def _mean(value: Array, members: Bool[Array, "S B"]) -> Float[Array, ""]:

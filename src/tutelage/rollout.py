@@ -96,7 +96,7 @@ class JaxCollector:
             apart = jnp.ones_like(ts.done) if fictitious else after.truncated & ~after.terminated
             own_value = devices.per_device(value_of)(students, apart, memory, after.next_obs)
             state, next_obs = select(ts.done, reset(jax.random.split(k_reset, size), prepared), (state, ts.obs))
-            ends = (after.reward, after.terminated, after.truncated, ts.done)
+            ends = (after.reward, after.terminated, after.truncated, ts.done, ts.shares)
             return (state, next_obs, memory, ts.done), (obs, decision, ends, first, apart, own_value)
 
         k_reset, k_play = jax.random.split(key)
@@ -109,7 +109,7 @@ class JaxCollector:
         last_value = value(students, memory, obs, first)
 
         obs, decision, ends, first, apart, own_value = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), out)
-        reward, terminated, truncated, done = ends
+        reward, terminated, truncated, done, shares = ends
         following = jnp.concatenate([decision.value[:, 1:], last_value[:, None]], axis=1)
         return Rollout(
             obs=obs,
@@ -123,4 +123,5 @@ class JaxCollector:
             truncated=truncated,
             done=done,
             first=first,
+            shares=shares,
         )

@@ -53,6 +53,17 @@ class Transition(NamedTuple):
     """The successor of this transition: its value is what the student bootstraps from."""
 
 
+class Share(NamedTuple):
+    """What is logged as a share: parts of all steps over wholes of all steps."""
+
+    part: Array
+    whole: Array
+
+
+Shares = dict[str, Share]
+"""Named shares to be logged, such as icy tiles of those that were met. Nothing in the program reads them."""
+
+
 class TimeStep(NamedTuple):
     """What an environment answers to an action: what happens next, and what is learned from it.
 
@@ -65,15 +76,19 @@ class TimeStep(NamedTuple):
     done: Bool[Array, ""]
     """The episode is over: whoever collects starts the next one."""
     transition: Transition
+    shares: Shares = {}  # noqa: RUF012  (nobody changes it, and a tree of arrays has no other empty mapping)
+    """Of what really happened in this step."""
 
     @property
     def reward(self) -> Float[Array, ""]:
         return self.transition.reward
 
 
-def played(obs: Observation, reward: Array, terminated: Array, truncated: Array) -> TimeStep:
+def played(
+    obs: Observation, reward: Array, terminated: Array, truncated: Array, *, shares: Shares | None = None
+) -> TimeStep:
     """The time step of an environment that pays for what really happened."""
-    return TimeStep(obs, terminated | truncated, Transition(reward, terminated, truncated, obs))
+    return TimeStep(obs, terminated | truncated, Transition(reward, terminated, truncated, obs), shares or {})
 
 
 class Rollout(NamedTuple):
@@ -97,6 +112,8 @@ class Rollout(NamedTuple):
     """The episode is over after this step. The same as ``terminated | truncated``, except in a grounded environment."""
     first: Bool[Array, "S T B"]
     """The step is the first of its episode: the recurrent state is zero before it."""
+    shares: Shares = {}  # noqa: RUF012
+    """``[S, T, B]`` each."""
 
     @property
     def cut(self) -> Bool[Array, "S T B"]:

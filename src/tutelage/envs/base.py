@@ -153,6 +153,8 @@ class Design:
     """A level from another, with so many edits."""
     settings: Any = field(default_factory=NoSettings)
     """What there is to set about the encoder, with defaults."""
+    allowed: Callable[[Observation], Array] | None = None
+    """From observations ``[n, ...]`` to the actions ``[n, actions]`` that are allowed; without it, all are."""
 
 
 def _no_metrics(level: Level) -> Metrics:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from ..errors import require
 from ..hosts.environment import HostEnvironment
 from ..settings import GroundingName
-from ..types import ActionSpace, Level, Observation, TimeStep, Transition, played
+from ..types import ActionSpace, Level, Observation, Shares, TimeStep, Transition, played
 from .base import Domain, Environment, Hidden, HiddenParameters, Prepared, is_fictitious, missing
 
 
@@ -82,7 +82,7 @@ class Grounded:
         imagined = hidden.impose(state, hidden.posterior(k_hidden, state, level))
         _, might = self.env.step(k_fictitious, imagined, action, level)
         state, real = self.env.step(k_real, state, action, level)
-        return state, TimeStep(real.obs, real.done, might.transition)
+        return state, TimeStep(real.obs, real.done, might.transition, real.shares)
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,7 @@ class Outcome(NamedTuple):
     reward: Float[Array, ""]
     terminated: Bool[Array, ""]
     truncated: Bool[Array, ""]
+    shares: Shares = {}  # noqa: RUF012
 
 
 @runtime_checkable
@@ -166,7 +167,8 @@ class ActionRepeat:
             state, step = so_far
             following, after = self.env.step(key, state, action, level)
             total = step.transition.reward + after.transition.reward
-            after = after._replace(transition=after.transition._replace(reward=total))
+            shares = jax.tree.map(jnp.add, step.shares, after.shares)
+            after = after._replace(transition=after.transition._replace(reward=total), shares=shares)
             # What is over stands still.
             return jax.tree.map(lambda old, new: jnp.where(step.done, old, new), so_far, (following, after)), None
 
@@ -181,11 +183,12 @@ class ActionRepeat:
             state, before = so_far
             following, after = env.move(key, state, action, near)
             over = before.terminated | before.truncated
-            after = after._replace(reward=before.reward + after.reward)
+            shares = jax.tree.map(jnp.add, before.shares, after.shares)
+            after = after._replace(reward=before.reward + after.reward, shares=shares)
             return jax.tree.map(lambda old, new: jnp.where(over, old, new), so_far, (following, after)), None
 
         (state, outcome), _ = jax.lax.scan(again, env.move(keys[0], state, action, near), keys[1:])
-        return state, played(env.observe(state, level), *outcome)
+        return state, played(env.observe(state, level), *outcome[:3], shares=outcome.shares)
 
     def prior(self, key: PRNGKeyArray, level: Prepared) -> Hidden:
         return _hidden(self.env).prior(key, level)
@@ -233,7 +236,7 @@ class FrameStack:
         frames = self._with(state.frames, step.obs)
         reward, terminated, truncated, next_obs = step.transition
         transition = Transition(reward, terminated, truncated, self._with(state.frames, next_obs))
-        return Stacked(inner, frames), TimeStep(frames, step.done, transition)
+        return Stacked(inner, frames), TimeStep(frames, step.done, transition, step.shares)
 
     def _with(self, frames: Observation, obs: Observation) -> Observation:
         return jax.tree.map(lambda old, new: jnp.concatenate([old[..., new.shape[-1] :], new], axis=-1), frames, obs)

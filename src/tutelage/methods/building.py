@@ -120,6 +120,7 @@ def designer(task: DesignTask, settings: TeacherSettings, parts: Parts) -> Desig
         head=settings.head,
         layers=2 if recurrent else 1,
         constants=actions.constants,
+        allowed=design.allowed,
     )
     shared = replace(
         parts.ppo,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import flax.linen as nn
@@ -157,6 +158,8 @@ class ActorCritic(nn.Module):
     """Of the heads."""
     constants: int = 0
     """Parameters of the policy that are learned but do not depend on what is seen, after those that do."""
+    allowed: Callable[[Observation], Bool[Array, "n outputs"]] | None = None
+    """Which of several actions an observation allows, where not all of them always are: others are masked."""
 
     @property
     def recurrent(self) -> bool:
@@ -171,10 +174,13 @@ class ActorCritic(nn.Module):
     ) -> tuple[Carry, Float[Array, "T B n"], Float[Array, "T B"]]:
         # All but the core takes steps and levels as one axis: XLA multiplies matrices well, and higher ranks less so.
         leading = first.shape
-        seen = self.encoder(jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), obs))
+        obs = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), obs)
+        seen = self.encoder(obs)
         carry, x = self.core(carry, seen.reshape(*leading, -1), first)
         x = x.reshape(-1, x.shape[-1])
         policy = self._head("policy", x, self.outputs, 0.01)
+        if self.allowed is not None:
+            policy = jnp.where(self.allowed(obs), policy, -jnp.inf)
         if self.constants:
             same = self.param("policy_constants", nn.initializers.zeros, (self.constants,))
             policy = jnp.concatenate([policy, jnp.broadcast_to(same, (len(policy), self.constants))], axis=-1)

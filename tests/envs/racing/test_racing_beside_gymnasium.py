@@ -11,7 +11,7 @@ import pytest
 
 from tutelage.envs.racing import vanilla
 from tutelage.envs.racing.car import Control, drive, origin, parked
-from tutelage.envs.racing.env import HeldOutRacing
+from tutelage.envs.racing.env import Racing
 from tutelage.envs.racing.track import touching
 from tutelage.envs.racing.view import View
 
@@ -69,8 +69,8 @@ def test_the_car_moves_as_in_box2d(ground):
         np.testing.assert_allclose(ours[:50, 2:], theirs[:50, 2:4], atol=1e-3, err_msg=name)
 
 
-ENV = HeldOutRacing(View())
-FINE = HeldOutRacing(View(samples=2))
+ENV = Racing(View())
+FINE = Racing(View(samples=2))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from tutelage import build_agent, override, preset
 from tutelage.envs.base import HiddenParameters, observation_spec
 from tutelage.envs.racing.circuits import OUTLINES
 from tutelage.envs.racing.domain import build
-from tutelage.envs.racing.env import GRASS_GRIP, HELD_OUT_MAP, HeldOutRacing, IcyRacing, Racing
+from tutelage.envs.racing.env import GRASS_GRIP, HELD_OUT_MAP, Racing, TrainingTracks
+from tutelage.envs.racing.ice import IcyRacing
 from tutelage.envs.racing.level import TILES, make, packed
 from tutelage.envs.racing.settings import RacingSettings
 from tutelage.envs.racing.space import RacingSpace
@@ -24,7 +25,8 @@ from tutelage.errors import UserError
 
 KEY = jax.random.key(0)
 SMALL = View(size=48)
-ENV = IcyRacing(SMALL)
+TRAINING = Racing(SMALL, TrainingTracks(), "thesis", patience=100)
+ENV = IcyRacing(TRAINING)
 ROUND = make([(100 * np.cos(0.5236 * k), 100 * np.sin(0.5236 * k)) for k in range(12)])
 AHEAD, STILL, AWAY = np.float32([0.0, 0.2, -1.0]), np.float32([0.0, -1.0, 1.0]), np.float32([1.0, 1.0, -1.0])
 
@@ -57,7 +59,7 @@ ON_ICE = ROUND._replace(ice=packed(jnp.ones(TILES, bool)))
 
 
 def test_every_new_tile_pays_its_share_and_every_step_costs():
-    state, outcome, visited, _ = drive(Racing(SMALL), ROUND, AHEAD, 60)
+    state, outcome, visited, _ = drive(TRAINING, ROUND, AHEAD, 60)
     paid = np.diff(np.concatenate([[0], visited])) * 1000 / TILES - 0.1
     np.testing.assert_allclose(outcome.reward, paid, rtol=1e-5)
     assert visited[0] >= 2  # where it starts: paid for with the first action
@@ -65,17 +67,17 @@ def test_every_new_tile_pays_its_share_and_every_step_costs():
 
 
 def test_an_episode_without_new_tiles_ends_and_one_of_full_length_is_cut_off():
-    _, outcome, *_ = drive(Racing(SMALL, max_steps=150), ROUND, STILL, 160)
+    _, outcome, *_ = drive(replace(TRAINING, tracks=TrainingTracks(max_steps=150)), ROUND, STILL, 160)
     assert np.flatnonzero(outcome.terminated)[0] == 100  # the first step visited tiles
     assert np.flatnonzero(outcome.truncated)[0] == 149
-    _, outcome, *_ = drive(Racing(SMALL, patience=0), ROUND, STILL, 160)
+    _, outcome, *_ = drive(replace(TRAINING, patience=0), ROUND, STILL, 160)
     assert not outcome.terminated.any()
 
 
 def test_leaving_the_field_is_paid_as_settings_say(prepared):
     paid = {}
     for shaping in ("thesis", "published", "none"):
-        env = Racing(SMALL, patience=0, shaping=shaping)
+        env = replace(TRAINING, patience=0, shaping=shaping)
         state, _ = reset(KEY, prepared)
         near = env.focus(state, prepared)
         outside = state._replace(car=state.car._replace(centre=jnp.array([0.0, 334.0])), paid=state.visited.sum())
@@ -83,11 +85,11 @@ def test_leaving_the_field_is_paid_as_settings_say(prepared):
         assert outcome.terminated
         paid[shaping] = float(outcome.reward)
     assert paid == {"thesis": pytest.approx(-0.1), "published": 0.0, "none": -100.0}
-    assert HeldOutRacing(SMALL)._rules == ("none", 0)
+    assert (Racing(SMALL).shaping, Racing(SMALL).patience) == ("none", 0), "in tests"
 
 
 def test_a_finished_lap_ends_the_episode(prepared):
-    env = Racing(SMALL)
+    env = TRAINING
     state, _ = reset(KEY, prepared)
     state = state._replace(visited=jnp.ones(TILES, bool), paid=jnp.int32(TILES - 1))
     _, outcome = env.move(KEY, state, AHEAD, env.focus(state, prepared))
@@ -163,7 +165,7 @@ def test_imposed_ice_is_what_is_driven_on_and_only_icy_racing_can_be_grounded(pr
     assert (np.asarray(after.car.grip) == 0).all()
     assert isinstance(ENV, HiddenParameters)
     with pytest.raises(UserError, match="Racing has no hidden parameters"):
-        Grounded(Racing(SMALL))
+        Grounded(TRAINING)
 
 
 # --- what is seen
@@ -172,7 +174,7 @@ def test_imposed_ice_is_what_is_driven_on_and_only_icy_racing_can_be_grounded(pr
 def test_pictures_have_the_size_and_the_colours_that_were_asked_for(prepared):
     seen = {}
     for view in (View(96), View(64), SMALL, replace(SMALL, grey=True), replace(SMALL, samples=2)):
-        env = Racing(view)
+        env = replace(TRAINING, view=view)
         _, picture = jax.jit(env.reset)(KEY, prepared)
         assert picture.shape == (view.size, view.size, view.channels)
         assert picture.dtype == jnp.uint8
@@ -209,7 +211,7 @@ def test_suites_have_the_tracks_and_the_limits_of_the_thesis(domain):
 
 
 def test_circuits_are_closed_counterclockwise_and_fit_on_the_map():
-    env = HeldOutRacing(SMALL)
+    env = Racing(SMALL)
     road = jax.jit(lambda key, place: env.prepare(place).road)
     for name in OUTLINES:
         place, angle = centre_line(name)

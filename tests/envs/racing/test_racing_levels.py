@@ -11,7 +11,7 @@ import pytest
 
 from tutelage.envs.base import Brief
 from tutelage.envs.racing.design import GRID, RacingDesign
-from tutelage.envs.racing.env import TRAINING_MAP, Racing
+from tutelage.envs.racing.env import TRAINING_MAP, Racing, TrainingTracks
 from tutelage.envs.racing.level import APART, POINTS, REACH, TILES, check, from_text, icy_tiles, make, packed, to_text
 from tutelage.envs.racing.space import RacingSpace, crossings
 from tutelage.envs.racing.track import bezier
@@ -108,7 +108,7 @@ def test_a_map_has_room_for_every_track(drawn):
         np.arange(POINTS) % 2, 20.0, REACH / np.maximum(np.abs(np.cos(angle)), np.abs(np.sin(angle))) * 0.999
     )
     star = make(far[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1))
-    env = Racing(View())
+    env = Racing(View(), TrainingTracks())
     levels = jax.tree.map(lambda a, b: jnp.concatenate([a[:8], b[None]]), drawn, star)
     road = jax.jit(jax.vmap(env.prepare))(levels).road
     assert np.asarray(road.square).max() < TRAINING_MAP.squares

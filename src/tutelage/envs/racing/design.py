@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from ...rl.convolution import convolution
 from ...types import TimeStep, played
 from ..base import Brief, Discrete
-from .env import black_ice
+from .ice import black_ice
 from .level import FIELD, POINTS, REACH, TILES, RacingLevel, ordered, packed
 
 GRID = 10
@@ -38,7 +38,7 @@ class DesignState(NamedTuple):
 
 @dataclass(frozen=True)
 class RacingDesign:
-    """Chooses twelve different cells of a ten by ten grid. An action is a cell; if that is taken, the next free one.
+    """Chooses twelve different cells of a ten by ten grid. An action is a cell; those that are taken are masked.
 
     Ice is not its choice: it is drawn, as for random levels.
     """
@@ -67,6 +67,7 @@ class RacingDesign:
         self, key: PRNGKeyArray, state: DesignState, action: Int[Array, ""], level: Brief
     ) -> tuple[DesignState, TimeStep]:
         del key, level
+        # The mask keeps teachers from taken cells; whoever has none (`tutelage check`) gets the next free one.
         onward = jnp.mod(action + jnp.arange(GRID**2), GRID**2)
         cell = onward[jnp.argmin(_taken(state)[onward])].astype(jnp.int32)
         cells = jnp.where(jnp.arange(POINTS) == state.time, cell, state.cells)
@@ -85,6 +86,11 @@ class RacingDesign:
 
 def _taken(state: DesignState) -> Bool[Array, "100"]:
     return (state.cells[:, None] == jnp.arange(GRID**2)).any(axis=0)
+
+
+def free_cells(obs: DesignObs) -> Bool[Array, "n 100"]:
+    """The cells that a teacher may choose, of observations ``[n, ...]``."""
+    return ~obs.sketch.reshape(-1, GRID**2)
 
 
 def _observe(state: DesignState) -> DesignObs:

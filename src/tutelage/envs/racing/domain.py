@@ -8,8 +8,9 @@ import jax
 
 from ..base import Brought, Design, Domain, Environment, Levels, Rules, Suites, Viewer
 from ..wrappers import ActionRepeat, FrameStack
-from .design import DesignEncoder, RacingDesign
-from .env import HeldOutRacing, IcyRacing, Racing, padded
+from .design import DesignEncoder, RacingDesign, free_cells
+from .env import Racing, TrainingTracks, padded
+from .ice import IcyRacing
 from .level import RacingLevel, from_text
 from .network import eyes
 from .render import frames, picture, text
@@ -26,38 +27,40 @@ def build(settings: RacingSettings) -> Domain:
     """An environment, its levels and its suites from settings."""
     icy = settings.ice == "beta"
     view = View(settings.resolution, settings.grey, settings.samples)
-    rules = (view, settings.max_steps, settings.patience, settings.shaping, settings.start == "east")
     ice = (icy, settings.ice_alpha, settings.ice_beta)
-    training = IcyRacing(*rules, *ice[1:]) if icy else Racing(*rules)
+    tracks = TrainingTracks(settings.max_steps, settings.start == "east")
+    training = Racing(view, tracks, settings.shaping, settings.patience)
     space = RacingSpace(*ice)
 
-    def decided(env: Racing | HeldOutRacing) -> Environment:
+    def decided(env: Racing | IcyRacing) -> Environment:
         return FrameStack(ActionRepeat(env, settings.repeat), settings.frames)
 
-    held_out = decided(HeldOutRacing(view))
-    course = jax.jit(lambda level: padded(training.course(level)))
+    held_out = decided(Racing(view))
+    course = jax.jit(lambda level: padded(tracks.course(level)))
 
     def brought(level: RacingLevel) -> Brought:
         return Brought(held_out, jax.device_get(course(level)), settings.decisions)
 
-    tasks = partial(suite, env=held_out, training=training, space=space, repeat=settings.repeat)
+    tasks = partial(suite, env=held_out, tracks=tracks, space=space, repeat=settings.repeat)
     return Domain(
-        env=decided(training),
+        env=decided(IcyRacing(training, *ice[1:]) if icy else training),
         levels=Levels(
             sample=space.sample,
             metrics=space.metrics,
             edit=space.edit,
             easy=space.easy,
-            design=Design(encoder=lambda eyes, task: DesignEncoder(eyes.time), build=RacingDesign(*ice)),
+            design=Design(
+                encoder=lambda eyes, task: DesignEncoder(eyes.time), build=RacingDesign(*ice), allowed=free_cells
+            ),
         ),
         encoder=partial(eyes, resolution=settings.resolution),
         suites=Suites(suite_names(), tasks),
         rules=Rules(success=SOLVED, limit=settings.decisions),
         viewer=Viewer(
-            text=partial(text, training),
+            text=partial(text, tracks),
             parse=from_text,
-            picture=partial(picture, training),
-            frames=partial(frames, training, view.channels),
+            picture=partial(picture, tracks),
+            frames=partial(frames, tracks, view.channels),
             pace=20 * settings.repeat,
         ),
         brought=brought,

@@ -7,7 +7,7 @@ car (``focus``), and pictures are made when somebody looks (``observe``): see ``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from ...types import TimeStep, played
 from ..base import Continuous
 from ..wrappers import Outcome
 from .car import Car, Control, drive, origin, parked, wheels
-from .level import FIELD, TILES, RacingLevel, icy_tiles
+from .level import FIELD, RacingLevel, icy_tiles
 from .picture_map import MapSize, RoadMap, road_map
 from .track import Line, Tiles, bends, bezier, stripes, tiles, touching
 from .view import View
@@ -85,24 +85,50 @@ class Focus(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Driving:
-    """What training and tests have in common, under the rules of tests."""
+class TrainingTracks:
+    """Training: levels are ``RacingLevel``."""
+
+    max_steps: int = 1000
+    east: bool = True
+    """Start at the tile nearest to 0 degrees, and not at the first control point."""
+    map_size: ClassVar[MapSize] = TRAINING_MAP
+
+    def course(self, level: RacingLevel) -> Course:
+        """The level as one is tested on."""
+        line = bezier(jnp.asarray(level.points), self.east)
+        field, sharp = jnp.float32(FIELD), jnp.float32(0)
+        return Course(line, icy_tiles(level.ice), field, jnp.int32(self.max_steps), sharp)
+
+
+@dataclass(frozen=True)
+class HeldOutTracks:
+    """Tests: levels are ``Course``."""
+
+    map_size: ClassVar[MapSize] = HELD_OUT_MAP
+
+    def course(self, level: Course) -> Course:
+        return level
+
+
+@dataclass(frozen=True)
+class Racing:
+    """Driving a car. Without other rules it is as in tests: leaving the field costs 100, and nothing ends early."""
 
     view: View
+    tracks: TrainingTracks | HeldOutTracks = HeldOutTracks()
+    shaping: Shaping = "none"
+    """How endings are paid."""
+    patience: int = 0
+    """Steps without a new tile that end an episode; 0: none do."""
 
     @property
     def action_space(self) -> Continuous:
         """Steering, gas and brake. Gas and brake of -1 are none."""
         return Continuous(3)
 
-    @property
-    def _map(self) -> MapSize:
-        return HELD_OUT_MAP
-
-    @property
-    def _rules(self) -> tuple[Shaping, int]:
-        """How endings are paid, and steps without a new tile that end an episode (0: none do)."""
-        return "none", 0
+    def prepare(self, level: RacingLevel | Course) -> PreparedTrack:
+        tracks: Any = self.tracks
+        return _prepared(tracks.map_size, tracks.course(level))
 
     def reset(self, key: PRNGKeyArray, level: PreparedTrack) -> tuple[RacingState, UInt8[Array, "h w c"]]:
         del key  # a level starts the same every time
@@ -118,7 +144,7 @@ class _Driving:
         self, key: PRNGKeyArray, state: RacingState, action: Float[Array, "3"], level: PreparedTrack
     ) -> tuple[RacingState, TimeStep]:
         state, outcome = self.move(key, state, action, self.focus(state, level))
-        return state, played(self.observe(state, level), *outcome)
+        return state, played(self.observe(state, level), *outcome[:3], shares=outcome.shares)
 
     def focus(self, state: RacingState, level: PreparedTrack) -> Focus:
         """The tiles nearest to the car. They are enough for eight steps at any speed."""
@@ -142,21 +168,20 @@ class _Driving:
 
         reward = fresh * (1000.0 / near.length) - 0.1
         finished, left = count == near.length, (jnp.abs(origin(car)) > near.field).any()
-        shaping, patience = self._rules
-        if shaping != "thesis":
+        if self.shaping != "thesis":
             reward = jnp.where(left, -100.0, reward)
-        if shaping == "published":
+        if self.shaping == "published":
             reward = jnp.where(left | finished, reward + 100.0, reward)
         terminated = finished | left
-        if patience:
-            terminated |= idle >= patience
+        if self.patience:
+            terminated |= idle >= self.patience
         return state, Outcome(reward.astype(jnp.float32), terminated, time >= near.max_steps)
 
     def observe(self, state: RacingState, level: PreparedTrack) -> UInt8[Array, "h w c"]:
         """The picture. The score on it lacks the last step's cost, as in Gymnasium."""
         count = state.visited.sum(dtype=jnp.int32)
         score = count * (1000.0 / level.length) - 0.1 * jnp.maximum(state.time - 1, 0)
-        return self.view(self._map, level.road, level.field, state.car, state.visited, score)
+        return self.view(self.tracks.map_size, level.road, level.field, state.car, state.visited, score)
 
 
 def _contact(state: RacingState, near: Focus) -> tuple[Bool[Array, " n"], Float[Array, "4"]]:
@@ -180,67 +205,6 @@ def _prepared(size: MapSize, course: Course) -> PreparedTrack:
     field = jnp.asarray(course.field, jnp.float32)
     ice = jnp.asarray(course.ice) & real
     return PreparedTrack(tiles(line), line.length, ice, start, field, limit, road_map(size, line, stripe))
-
-
-@dataclass(frozen=True)
-class Racing(_Driving):
-    """The training environment: levels are ``RacingLevel``."""
-
-    max_steps: int = 1000
-    patience: int = 100
-    shaping: Shaping = "thesis"
-    east: bool = True
-
-    @property
-    def _map(self) -> MapSize:
-        return TRAINING_MAP
-
-    @property
-    def _rules(self) -> tuple[Shaping, int]:
-        return self.shaping, self.patience
-
-    def prepare(self, level: RacingLevel) -> PreparedTrack:
-        return _prepared(TRAINING_MAP, self.course(level))
-
-    def course(self, level: RacingLevel) -> Course:
-        """The level as one is tested on."""
-        line = bezier(jnp.asarray(level.points), self.east)
-        field, sharp = jnp.float32(FIELD), jnp.float32(0)
-        return Course(line, icy_tiles(level.ice), field, jnp.int32(self.max_steps), sharp)
-
-
-@dataclass(frozen=True)
-class IcyRacing(Racing):
-    """The same with black ice, whose true distribution is known: q ~ Beta(alpha, beta), and each tile is icy with q."""
-
-    alpha: float = 1.0
-    beta: float = 15.0
-
-    def prior(self, key: PRNGKeyArray, level: PreparedTrack) -> Bool[Array, " n"]:
-        return black_ice(key, self.alpha, self.beta, TILES)
-
-    def posterior(self, key: PRNGKeyArray, state: RacingState, level: PreparedTrack) -> Bool[Array, " n"]:
-        """Visited tiles are known. The others share one q, drawn from Beta(alpha + icy, beta + dry) of the visited."""
-        icy = (state.visited & state.ice).sum()
-        dry = (state.visited & ~state.ice).sum()
-        return jnp.where(state.visited, state.ice, black_ice(key, self.alpha + icy, self.beta + dry, TILES))
-
-    def impose(self, state: RacingState, hidden: Bool[Array, " n"]) -> RacingState:
-        return state._replace(ice=hidden)
-
-
-def black_ice(key: PRNGKeyArray, alpha: float | Array, beta: float | Array, tiles: int) -> Bool[Array, " tiles"]:
-    """Icy tiles for a q that is drawn from Beta(alpha, beta)."""
-    k_share, k_tiles = jax.random.split(key)
-    return jax.random.bernoulli(k_tiles, jax.random.beta(k_share, alpha, beta), (tiles,))
-
-
-@dataclass(frozen=True)
-class HeldOutRacing(_Driving):
-    """The test environment: levels are ``Course``. Leaving the field costs 100, and nothing ends early."""
-
-    def prepare(self, level: Course) -> PreparedTrack:
-        return _prepared(HELD_OUT_MAP, level)
 
 
 def padded(course: Course, n: int = HELD_OUT_TILES) -> Course:

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from ..wrappers import Stacked
-from .env import Course, Racing
+from .env import Course, TrainingTracks
 from .level import RacingLevel, to_text
 from .track import BORDER, HALF_WIDTH
 
@@ -22,20 +22,20 @@ _FINE = 3
 _PICTURE, _FRAME = 180, 384
 
 
-def course(env: Racing, level: RacingLevel | Course) -> Course:
+def course(tracks: TrainingTracks, level: RacingLevel | Course) -> Course:
     """A level of training or of tests as arrays of numpy, without padding."""
-    known = level if isinstance(level, Course) else jax.jit(env.course)(level)
+    known = level if isinstance(level, Course) else jax.jit(tracks.course)(level)
     known = jax.device_get(known)
     n = int(known.line.length)
     line = known.line._replace(place=known.line.place[:n], angle=known.line.angle[:n])
     return known._replace(line=line, ice=np.asarray(known.ice)[:n])
 
 
-def text(env: Racing, level: RacingLevel | Course) -> str:
+def text(tracks: TrainingTracks, level: RacingLevel | Course) -> str:
     """A level as text. Tracks of tests are described."""
     if isinstance(level, RacingLevel):
         return to_text(level)
-    shown = course(env, level)
+    shown = course(tracks, level)
     length = np.hypot(*(np.roll(shown.line.place, -1, axis=0) - shown.line.place).T).sum()
     return (
         f"a track of {len(shown.ice)} tiles and {length:.0f} units, {int(shown.ice.sum())} of them icy, "
@@ -43,15 +43,15 @@ def text(env: Racing, level: RacingLevel | Course) -> str:
     )
 
 
-def picture(env: Racing, level: RacingLevel | Course, side: int = _PICTURE) -> np.ndarray:
+def picture(tracks: TrainingTracks, level: RacingLevel | Course, side: int = _PICTURE) -> np.ndarray:
     """A track from above, with its ice and the car at its start."""
-    shown = course(env, level)
+    shown = course(tracks, level)
     return np.asarray(_Canvas(shown, side).finished(np.asarray(shown.line.place[0]), float(shown.line.angle[0]), None))
 
 
-def frames(env: Racing, channels: int, level: RacingLevel | Course, states: Stacked) -> Iterator[np.ndarray]:
+def frames(tracks: TrainingTracks, channels: int, level: RacingLevel | Course, states: Stacked) -> Iterator[np.ndarray]:
     """An episode: what the student sees, and where it is and has been on its track."""
-    shown = course(env, level)
+    shown = course(tracks, level)
     canvas = _Canvas(shown, _FRAME)
     car: Any = states.inner.car
     places = np.asarray(car.centre)

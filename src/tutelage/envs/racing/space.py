@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ...errors import require
 from ...types import Metrics
-from .env import black_ice
+from .ice import black_ice
 from .level import APART, POINTS, REACH, TILES, RacingLevel, icy_tiles, ordered, packed
 from .track import bends, bezier
 

@@ -15,7 +15,8 @@ from ...errors import require, unknown
 from ..base import Environment, Suite, Task
 from . import vanilla
 from .circuits import OUTLINES
-from .env import HELD_OUT_TILES, SHARP_IN_GYMNASIUM, Course, Racing, black_ice, padded
+from .env import HELD_OUT_TILES, SHARP_IN_GYMNASIUM, Course, TrainingTracks, padded
+from .ice import black_ice
 from .level import FIELD, share_of_ice
 from .space import RacingSpace
 from .track import Line
@@ -100,10 +101,10 @@ class Fresh:
     """New levels of the training space, under the rules of tests."""
 
     space: RacingSpace
-    env: Racing
+    tracks: TrainingTracks
 
     def __call__(self, key: PRNGKeyArray) -> Course:
-        return padded(self.env.course(self.space.sample(key)))
+        return padded(self.tracks.course(self.space.sample(key)))
 
 
 def _label(q: float | str) -> str:
@@ -124,11 +125,11 @@ def suite_names() -> tuple[str, ...]:
     return ("f1", "f1-validation", "icy-f1", "icy-validation", "vanilla", "fresh")
 
 
-def suite(name: str, env: Environment, training: Racing, space: RacingSpace, repeat: int) -> Suite:
+def suite(name: str, env: Environment, tracks: TrainingTracks, space: RacingSpace, repeat: int) -> Suite:
     """A suite, or a single circuit, played in the test environment."""
     chosen: list[tuple[str, Callable[[PRNGKeyArray], Course], int]]
     if name == "fresh":
-        chosen = [("Fresh", Fresh(space, training), training.max_steps)]
+        chosen = [("Fresh", Fresh(space, tracks), tracks.max_steps)]
     elif name == "vanilla":
         chosen = [("Vanilla", Vanilla(), 1000)]
     elif name in ("f1", "f1-validation") or name in OUTLINES:
