@@ -168,6 +168,25 @@ def test_imposed_ice_is_what_is_driven_on_and_only_icy_racing_can_be_grounded(pr
         Grounded(TRAINING)
 
 
+def test_ice_that_is_met_is_a_share_of_the_new_tiles(prepared):
+    """Counted over the steps of a repeated action; what a fictitious step would have met is not."""
+    icy = jnp.arange(TILES) % 3 == 0
+    repeated = ActionRepeat(ENV, 8)
+    step = jax.jit(repeated.step)
+    state, _ = reset(KEY, prepared)
+    state = state._replace(ice=icy)
+    for _ in range(6):
+        before = np.asarray(state.visited)
+        after, time_step = step(KEY, state, AHEAD, prepared)
+        met = np.asarray(after.visited) & ~before
+        assert time_step.shares == {"ice-met": ((met & np.asarray(icy)).sum(), met.sum())}
+        state = after
+    assert met.sum() > 3
+    _, might = jax.jit(Grounded(repeated).step)(KEY, state, AHEAD, prepared)
+    _, real = step(jax.random.split(KEY, 3)[2], state, AHEAD, prepared)
+    assert might.shares == real.shares
+
+
 # --- what is seen
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from tutelage.envs.base import Brief
 from tutelage.envs.racing.design import GRID, RacingDesign
+from tutelage.envs.racing.domain import build
 from tutelage.envs.racing.env import TRAINING_MAP, Racing, TrainingTracks
 from tutelage.envs.racing.level import APART, POINTS, REACH, TILES, check, from_text, icy_tiles, make, packed, to_text
+from tutelage.envs.racing.settings import RacingSettings
 from tutelage.envs.racing.space import RacingSpace, crossings
 from tutelage.envs.racing.track import bezier
 from tutelage.envs.racing.view import View
@@ -189,3 +191,17 @@ def test_points_of_another_shape_are_refused():
     with pytest.raises(UserError, match=r"give \[12, 2\] and \[15\]\.$"):
         check(make(ROUND)._replace(ice=jnp.zeros(3, jnp.uint32)))
     assert replace(DRY, ice=True) == ICY
+
+
+def test_a_track_that_crosses_itself_is_allowed_and_said():
+    viewer = build(RacingSettings()).viewer
+    assert viewer is not None
+    assert viewer.parse is not None
+    levels = jax.jit(jax.vmap(DRY.sample))(KEYS)
+    times = np.asarray(jax.jit(jax.vmap(lambda level: crossings(bezier(level.points, False).place)))(levels))
+    crossed, simple = one(levels, int(np.argmax(times))), one(levels, int(np.argmin(times)))
+    assert times.max() >= 1 > times.min()
+    check(crossed)
+    assert "note: crosses itself" in viewer.text(crossed)
+    jax.tree.map(np.testing.assert_array_equal, viewer.parse(viewer.text(crossed)), crossed)
+    assert "note" not in viewer.text(simple)

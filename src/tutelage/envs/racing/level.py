@@ -111,6 +111,7 @@ _HELP = "Write a line 'points: x,y x,y ...' and, if you like, a line 'ice: 3 7-1
 def from_text(text: str) -> RacingLevel:
     """Read a level. Points may come in any order."""
     lines = dict(_line(line) for line in text.strip().splitlines() if line.strip())
+    lines.pop("note", None)  # for people
     if "points" not in lines or not set(lines) <= {"points", "ice"}:
         raise UserError(f"The text has lines called {', '.join(lines) or 'nothing'}. {_HELP}.")
     points = [_numbers(word) for word in lines["points"].split()]

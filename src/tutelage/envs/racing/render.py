@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 from PIL import Image, ImageDraw
 
 from ..wrappers import Stacked
 from .env import Course, TrainingTracks
 from .level import RacingLevel, to_text
-from .track import BORDER, HALF_WIDTH
+from .space import crossings
+from .track import BORDER, HALF_WIDTH, bezier
 
 GRASS, ROAD, ICE, START, CAR, TRAIL = (
     (142, 196, 126), (92, 92, 96), (168, 214, 240), (250, 250, 250), (206, 38, 38), (250, 200, 60),
@@ -32,15 +35,23 @@ def course(tracks: TrainingTracks, level: RacingLevel | Course) -> Course:
 
 
 def text(tracks: TrainingTracks, level: RacingLevel | Course) -> str:
-    """A level as text. Tracks of tests are described."""
+    """A level as text, with a note if it crosses itself, which is allowed. Tracks of tests are described."""
     if isinstance(level, RacingLevel):
-        return to_text(level)
+        times = int(_self_crossings(level))
+        return to_text(level) + (
+            f"\nnote: crosses itself {'once' if times == 1 else f'{times} times'}" if times else ""
+        )
     shown = course(tracks, level)
     length = np.hypot(*(np.roll(shown.line.place, -1, axis=0) - shown.line.place).T).sum()
     return (
         f"a track of {len(shown.ice)} tiles and {length:.0f} units, {int(shown.ice.sum())} of them icy, "
         f"{int(shown.max_steps)} steps"
     )
+
+
+@jax.jit
+def _self_crossings(level: RacingLevel) -> Array:
+    return crossings(bezier(jnp.asarray(level.points), east=False).place)
 
 
 def picture(tracks: TrainingTracks, level: RacingLevel | Course, side: int = _PICTURE) -> np.ndarray:

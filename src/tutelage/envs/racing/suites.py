@@ -137,7 +137,7 @@ def suite(name: str, env: Environment, tracks: TrainingTracks, space: RacingSpac
         chosen = [(member, Circuit(member), OUTLINES[member].steps) for member in members]
     elif name == "icy-validation":
         chosen = [(f"{member} q=0.2", Circuit(member, 0.2), OUTLINES[member].steps) for member in VALIDATION]
-    elif name == "icy-f1" or name in _ONE_SHARE:
+    elif name == "icy-f1" or name.startswith("icy-f1-"):
         chosen = [
             (f"{member} {_label(q)}", Circuit(member, q), outline.steps)
             for q in _icy(name)
