@@ -92,11 +92,11 @@ def test_real_settings_round_trip(settings: Settings) -> None:
 def test_the_file_reads_well() -> None:
     lines = to_toml(ACCEL).splitlines()
     assert lines[:3] == ['environment = "maze"', 'method = "accel"', ""]
-    assert "[curriculum.replay]" in lines
+    assert "[replay]" in lines
     assert "size = 13                 # cells a side inside the border" in lines
     assert any(line.startswith('core = "lstm" ') and line.endswith("(lstm, gru, none, separate)") for line in lines)
     assert "[encoder]" in lines
-    assert "[curriculum.teacher.encoder]" in lines
+    assert "[teacher.encoder]" in lines
 
 
 def test_a_missing_key_keeps_the_templates_value() -> None:
@@ -186,7 +186,7 @@ def test_overrides_are_read_by_their_type(name: str, text: str, value: Any) -> N
     [
         ({"ppo.epoch": "3"}, "There is no setting called 'ppo.epoch'. Did you mean ppo.epochs"),
         ({"learning-rate": "3"}, "Did you mean ppo.learning_rate"),
-        ({"rate": "1"}, "Available: curriculum.evolve.rate, curriculum.replay.rate."),
+        ({"rate": "1"}, "Available: evolve.rate, replay.rate."),
         ({"ppo": "1"}, "There is no setting called 'ppo'."),
         ({"train.steps": "1.5"}, "train.steps is '1.5'; give a whole number"),
         ({"train.steps": "k"}, "train.steps is 'k'; give a whole number"),
@@ -198,7 +198,7 @@ def test_overrides_are_read_by_their_type(name: str, text: str, value: Any) -> N
         ({"ppo.anneal": "maybe"}, "ppo.anneal is 'maybe'; give true or false."),
         ({"network.core": "rnn"}, 'network.core is "rnn"; give one of lstm, gru, none, separate.'),
         ({"method": "dr"}, "'method' cannot be overridden with 'dr'"),
-        ({"replay.rate": "0", "curriculum.replay.rate": "1"}, "curriculum.replay.rate is given twice"),
+        ({"replay.rate": "0", "curriculum.replay.rate": "1"}, "replay.rate is given twice"),
         ({"replay.capacity": "31"}, "replay.capacity is 31, smaller than the 32 levels of one batch"),
     ],
 )

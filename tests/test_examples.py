@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -49,3 +51,13 @@ def test_an_example_keeps_its_promises(name):
     pytest.importorskip(PACKAGES[name])
     held = list(check(str(EXAMPLES / f"{name}.py")))
     assert any("does not restart" in sentence for sentence in held)
+
+
+def test_stable_baselines_with_a_level_buffer():
+    pytest.importorskip("stable_baselines3")
+    lines = (EXAMPLES / "sb3.py").read_text().splitlines()
+    assert len(lines) < 60
+    command = [sys.executable, str(EXAMPLES / "sb3.py"), "--steps", "4096"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+    kept = int(said.split()[0])
+    assert kept > 32, said  # so that some were replayed

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .config import override as override
     from .curricula.buffer import LevelBuffer as LevelBuffer
     from .curricula.curator import Curator as Curator
+    from .curricula.numpy_scores import maxmc as maxmc
+    from .curricula.numpy_scores import pvl as pvl
     from .envs.custom.definition import Gymnasium as Gymnasium
     from .envs.custom.definition import Jax as Jax
     from .envs.presets import Preset as Preset
@@ -78,9 +80,11 @@ _PUBLIC = {
     "compiled": "trainer",
     "evaluate": "evaluation.evaluate",
     "load": "runs.session",
+    "maxmc": "curricula.numpy_scores",
     "option": "settings",
     "override": "config",
     "preset": "compose",
+    "pvl": "curricula.numpy_scores",
     "read_settings": "runs.directory",
     "record": "evaluation.record",
     "resume": "runs.session",

@@ -18,7 +18,7 @@ from .errors import require, unknown
 from .methods.base import Method
 from .methods.registry import built_in, find
 from .plugins import absolute, label
-from .settings import Settings
+from .settings import AUTO, Settings
 
 
 def preset(environment_name: str, method: str, name: str = "") -> Settings:
@@ -82,6 +82,16 @@ def check_insists(settings: Settings) -> None:
             f"{name} is {given}, and the method {label(settings.method)} insists on {value}; "
             "leave it out, or choose another method.",
         )
+
+
+EVALUATIONS = 40
+"""Of a run, where nobody says how many: enough for a curve."""
+
+
+def evaluation_interval(settings: Settings) -> int:
+    """Iterations between two evaluations; 0 for none but the last."""
+    every = settings.train.evaluate_every
+    return every if every != AUTO else max(1, round(iterations(settings) / EVALUATIONS))
 
 
 def iterations(settings: Settings) -> int:

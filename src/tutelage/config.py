@@ -55,15 +55,26 @@ def to_toml(settings: Any) -> str:
     """The settings as TOML, each with its help as a comment."""
     sections: dict[str, list[Setting]] = {}
     for setting in _settings(settings):
-        sections.setdefault(_section(setting.name), []).append(setting)
+        sections.setdefault(_section(short(setting.name, settings)), []).append(setting)
     return "\n".join(_write_section(name, known) for name, known in sections.items())
 
 
 def from_toml(text: str, template: T, source: str = "config.toml") -> T:
     """Read what `to_toml` wrote or a person edited. The template gives the types, and the value of a missing key."""
     known = {setting.name: setting for setting in _settings(template)}
-    given = _flatten(parse_toml(text, source), known, set(_sections(template)), source)
-    return rebuilt(template, {name: _accept(known[name], value, source) for name, value in given})
+    values: dict[str, Any] = {}
+    for name, value in _flatten(parse_toml(text, source), known, set(_sections(template)), source):
+        if name in values:
+            raise UserError(f"{short(name)} is given twice in {source}; give it once.")
+        values[name] = _accept(known[name], value, source)
+    return rebuilt(template, values)
+
+
+def short(name: str, settings: Any = None) -> str:
+    """A setting's name as people write it everywhere: without ``curriculum.``, unless another section has that name."""
+    rest = name.removeprefix(_OPTIONAL_PREFIX)
+    taken = {field.name for field in fields(settings)} if settings is not None else ()
+    return name if rest.partition(".")[0] in taken else rest
 
 
 def names(text: str, source: str = "config.toml") -> tuple[str, str]:
@@ -90,7 +101,7 @@ def override(settings: T, changes: Mapping[str, str]) -> T:
         if name in _CHOSEN_FIRST:
             raise UserError(f"'{name}' cannot be overridden with {text!r}: start from the settings of that {name}.")
         if name in values:
-            raise UserError(f"{name} is given twice (once as {given}={text}); give it once.")
+            raise UserError(f"{short(name)} is given twice (once as {given}={text}); give it once.")
         values[name] = _parse(known[name], RENAMED_VALUES.get((name, text), text))
     changed = rebuilt(settings, values)
     for name, reason in idle(changed).items():
@@ -174,7 +185,7 @@ def _unknown(name: str, known: Mapping[str, Any]) -> UserError:
     """Offer the settings of the same section or the same last name, all of them only where there are none."""
     section, _, last = name.rpartition(".")
     near = [other for other in known if (section and _section(other) == section) or other.rpartition(".")[2] == last]
-    return unknown("setting", name, near or known)
+    return unknown("setting", short(name), map(short, near or known))
 
 
 # Writing
@@ -224,6 +235,8 @@ def _flatten(
     """The document's values by dotted name, every name known."""
     for key, value in table.items():
         name = RENAMED.get(prefix + key, prefix + key)
+        if name not in sections and name not in known and _OPTIONAL_PREFIX + name in sections:
+            name = _OPTIONAL_PREFIX + name
         if name in sections:
             if not isinstance(value, dict):
                 raise UserError(f"{name} is {_format(value)} in {source}, but it is a section; write [{name}] instead.")
@@ -274,4 +287,6 @@ def _whole(text: str) -> int:
 def _refusal(setting: Setting, given: str, source: str = "") -> UserError:
     choices = get_args(setting.kind)
     expected = f"one of {', '.join(choices)}" if choices else _EXPECTED[setting.kind]
-    return UserError(f"{setting.name} is {given}{f' in {source}' if source else ''}; give {expected}.")
+    if setting.kind is int and not source:
+        expected += ", such as 5000, 20k or 1.5M"
+    return UserError(f"{short(setting.name)} is {given}{f' in {source}' if source else ''}; give {expected}.")

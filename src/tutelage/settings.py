@@ -30,6 +30,8 @@ ScoreName = Literal[
 
 OWN = -1
 """The run's own seed, in the place of another."""
+AUTO = -1
+"""Evaluations in the place of a number of iterations: as many as make a good curve."""
 
 AugmentationName = Literal[
     "crop", "convolution", "grayscale", "flip", "rotate", "cutout", "cutout-color", "color-jitter"
@@ -410,7 +412,9 @@ class TrainSettings:
         "of hidden parameters: 'naive' draws them anew for each episode, 'samplr' learns from fictitious transitions",
     )
     log_every: int = option(10, "iterations between two lines of metrics")
-    evaluate_every: int = option(250, "iterations between two held-out evaluations; 0 for none but the last")
+    evaluate_every: int = option(
+        AUTO, "iterations between two held-out evaluations; -1: forty evaluations in a run, 0: none but the last"
+    )
     checkpoint_every: int = option(250, "iterations between two checkpoints")
     suite: str = option("validation-3", "the held-out suite to watch while training")
     episodes: int = option(10, "episodes on each level of that suite")
@@ -418,8 +422,13 @@ class TrainSettings:
     def __post_init__(self) -> None:
         for name in ("steps", "levels", "rollout", "devices", "log_every", "checkpoint_every", "episodes"):
             _positive(f"train.{name}", getattr(self, name))
-        for name in ("evaluate_every", "seed", "training_set"):
+        for name in ("seed", "training_set"):
             require(getattr(self, name) >= 0, f"train.{name} is {getattr(self, name)}; give 0 or more.")
+        require(
+            self.evaluate_every >= AUTO,
+            f"train.evaluate_every is {self.evaluate_every}; give a number of iterations, 0 for none but the last "
+            f"evaluation, or {AUTO} for forty in a run.",
+        )
         require(
             self.shared_seed >= OWN,
             f"train.shared_seed is {self.shared_seed}; give a seed of 0 or more, or {OWN} for the run's own.",

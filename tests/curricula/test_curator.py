@@ -24,23 +24,54 @@ def test_plain_numpy_in_and_out(curator):
     assert placed.tolist() == [0, 1, 2]
     assert len(curator) == 3
 
-    drawn, slots = curator.sample(8)
-    assert isinstance(slots, np.ndarray)
+    drawn, ids = curator.sample(8)
+    assert isinstance(ids, np.ndarray)
     assert isinstance(drawn["grid"], np.ndarray)
-    assert drawn["number"].tolist() == [slot + 1 for slot in slots]
+    assert drawn["number"].tolist() == [number + 1 for number in ids]
     np.testing.assert_array_equal(drawn["grid"], levels(*drawn["number"])["grid"])
 
-    p = curator.probabilities()
-    assert isinstance(p, np.ndarray)
+    known, p = curator.probabilities()
+    assert known.tolist() == [0, 1, 2]
     np.testing.assert_allclose(p.sum(), 1, atol=1e-6)
-    assert p[3] == 0
+    assert (p > 0).all()
 
 
-def test_a_level_that_is_known_is_recognised_without_its_slot(curator):
+def test_a_level_that_is_known_is_recognised_without_its_id(curator):
     curator.update(levels(1, 2, 3), [0.5, 2.0, 1.0], returns=[1.0, -1.0, 0.0])
-    assert curator.update(levels(2, 7, 2), [0.1, 0.2, 0.3], returns=[-5.0, -5.0, -0.5]).tolist() == [1, 3, 1]
+    ids = curator.update(levels(2, 7, 2), [0.1, 0.2, 0.3], returns=[-5.0, -5.0, -0.5])
+    assert ids[0] == ids[2] == 1
+    assert ids[1] not in (0, 1, 2)
     assert curator.state.score.tolist() == pytest.approx([0.5, 0.3, 1.0, 0.2])
-    assert curator.state.best.tolist() == [1.0, -0.5, 0.0, -5.0]
+    assert curator.best([0, 1, 2, ids[1], 99]).tolist() == [1.0, -0.5, 0.0, -5.0, -np.inf]
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_a_late_score_never_lands_on_the_level_that_took_the_place(duplicates):
+    """What happens to whoever updates later than he samples: Stable-Baselines3, several workers."""
+    example = {"number": np.int32(0), "grid": np.zeros((2, 2), np.float32)}
+    curator = Curator(LevelBuffer(2, staleness=0.0, duplicates=duplicates), example)
+    first = curator.update(levels(1, 2), [0.1, 0.2])
+    drawn, ids = curator.sample(6)
+    assert set(ids) <= set(first)
+    curator.update(levels(8, 9), [5.0, 6.0])  # evicts both
+    assert sorted(curator.state.levels["number"].tolist()) == [8, 9]
+
+    late = curator.update(drawn, np.full(6, 0.01), ids)
+    assert sorted(curator.state.levels["number"].tolist()) == [8, 9]
+    assert sorted(curator.state.score.tolist()) == [5.0, 6.0], "and their scores are their own"
+    assert late.tolist() == [-1] * 6
+    again = curator.update(drawn, np.full(6, 7.0), ids)  # now they are worth keeping, as new levels
+    number = np.array(curator.state.levels["number"])
+    for level, name in zip(drawn["number"], again, strict=True):
+        if name >= 0:
+            assert number[np.array(curator.state.id).tolist().index(name)] == level
+            assert name not in first
+
+
+def test_a_level_with_the_id_of_another_is_refused(curator):
+    curator.update(levels(1, 2, 3), [0.5, 2.0, 1.0])
+    with pytest.raises(UserError, match="Level 1 of this batch is not the level with the id 2"):
+        curator.update(levels(1, 2), [1.0, 1.0], ids=[0, 2])
 
 
 def test_returns_that_are_not_given_are_not_remembered(curator):
@@ -54,8 +85,12 @@ def test_returns_that_are_not_given_are_not_remembered(curator):
         (lambda c: c.sample(2), "The buffer is empty"),
         (lambda c: c.update(levels(1, 2), [1.0, np.nan]), "not finite"),
         (lambda c: c.update(levels(1, 2), [[1.0, 2.0]]), "one number a level"),
-        (lambda c: c.update(levels(1, 2), [1.0]), "There are 1 scores"),
-        (lambda c: c.update(levels(1, 2), [1.0, 2.0], slots=[0, -1]), "numbers below 0"),
+        (lambda c: c.sample(0), "at least 1"),
+        (lambda c: c.update(levels(1, 2), [1.0]), r"has the shape \(2, 2, 2\); with 1 scores"),
+        (lambda c: c.update(levels(1, 2), [1.0, 2.0], ids=[0, -1]), "whole numbers below 0"),
+        (lambda c: c.update(levels(1, 2), [1.0, 2.0], returns=[1.0]), "returns have the shape"),
+        (lambda c: c.update(levels(1, 2)["number"], [1.0, 2.0]), "have the structure"),
+        (lambda c: c.update({**levels(1, 2), "number": np.array([0.5, 1.5])}, [1.0, 2.0]), "is of float64"),
         (lambda c: c.restore({"0": np.zeros(2)}), "not from a buffer of the same kind"),
     ],
 )
@@ -69,9 +104,9 @@ def play(curator: Curator, rounds: int) -> list[list[int]]:
     history = []
     for i in range(rounds):
         curator.update(levels(i, i + 1, i + 2), [(7 * n) % 5 for n in range(i, i + 3)])
-        drawn, slots = curator.sample(3)
-        curator.update(drawn, [(3 * n) % 4 for n in drawn["number"].tolist()], slots)
-        history.append(slots.tolist())
+        drawn, ids = curator.sample(3)
+        curator.update(drawn, [(3 * n) % 4 for n in drawn["number"].tolist()], ids)
+        history.append(ids.tolist())
     return history
 
 

@@ -88,7 +88,7 @@ def _print_settings(settings: Settings) -> None:
     print("\nsettings (and their values here):")
     for name, kind, value, text in config.describe(settings, unread=False):
         if "." in name:
-            print(f"  --{name.removeprefix('curriculum.').replace('_', '-'):<28} {value:<14} {text} ({kind})")
+            print(f"  --{config.short(name):<28} {value:<14} {text} ({kind})")
 
 
 def _chosen_settings(options: argparse.Namespace) -> Settings:

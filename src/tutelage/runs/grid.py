@@ -111,7 +111,7 @@ def difference(old: Settings, new: Settings) -> str:
     after = {name: value for name, _, value, _ in config.describe(new)}
     for name in before | after:
         if before.get(name) != after.get(name):
-            return f"{name} ({before.get(name, 'absent')} then, {after.get(name, 'absent')} now)"
+            return f"{config.short(name)} ({before.get(name, 'absent')} then, {after.get(name, 'absent')} now)"
     return ""
 
 

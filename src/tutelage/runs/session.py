@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from ..compose import evaluation_interval
 from ..envs.base import Domain
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
@@ -22,12 +23,14 @@ from ..evaluation.suite_file import find_suite
 from ..experiment import build, build_domain
 from ..figures import StepReport
 from ..hosts.environment import HostEnvironment
+from ..plugins import label
 from ..rl.agent import Agent, AgentState
 from ..seeds import stack, unstack
 from ..settings import Settings
 from ..trainer import Trainer, TrainState, compiled
 from ..types import SOURCES
 from . import checkpoint, sinks
+from .advice import advice
 from .directory import EVALUATIONS, METRICS, RunDirectory
 from .group import RunGroup, is_group, require_alone, seeds_of
 from .processes import (
@@ -66,7 +69,7 @@ class Silent:
     def said(self, message: str) -> None: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run that can be read: its settings, its objects, and the newest state of its training."""
 
@@ -75,6 +78,11 @@ class Run:
     trainer: Trainer
     state: TrainState
     iteration: int
+
+    def __repr__(self) -> str:
+        done = f"iteration {self.iteration:,} of {self.trainer.iterations:,}"
+        what = f"{label(self.settings.environment)}, {label(self.settings.method)}, seed {self.settings.train.seed}"
+        return f"<Run {self.directory.path}: {what}, {done}>"
 
     @property
     def finished(self) -> bool:
@@ -293,9 +301,12 @@ def _train(
         ]
         if seeds > 1:
             progress.said(f"{seeds} seeds train as one program; what is shown are means over them, and steps of each.")
+        for sentence in advice(each[0], domain):
+            progress.said(sentence)
         progress.started(iteration, trainer.iterations, trainer.steps_per_iteration)
         # Settings decide where logs, evaluations and checkpoints fall, never the clock: a run repeats to the letter.
-        stops = (schedule.log_every, schedule.evaluate_every, schedule.checkpoint_every)
+        evaluate_every = evaluation_interval(each[0])
+        stops = (schedule.log_every, evaluate_every, schedule.checkpoint_every)
         run = compiled(trainer, schedule.log_every, seeds)
 
         split = jax.jit(unstack, static_argnums=1)  # one program, where one for each shape would take longer to compile
@@ -349,7 +360,7 @@ def _train(
             on_main_process(write, records)
             progress.advanced(_mean_record(records))
             last = iteration == trainer.iterations
-            if last or (schedule.evaluate_every and iteration % schedule.evaluate_every == 0):
+            if last or (evaluate_every and iteration % evaluate_every == 0):
                 on_main_process(test, iteration, range(seeds))
             if last or iteration % schedule.checkpoint_every == 0:
                 on_main_process(save, iteration)

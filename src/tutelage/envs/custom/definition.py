@@ -28,8 +28,11 @@ class Definition:
     """Held-out levels by name: the suite ``tests``. There is always the suite ``fresh``, of new random levels."""
     success: float = 0.0
     """An episode is solved if its return exceeds this."""
-    max_steps: int = 1000
-    """An episode of an evaluation that has not ended by then is cut off. Training needs a time limit of its own."""
+    max_steps: int | None = None
+    """The time limit of an episode, which is your environment's to keep: training plays so many steps in a row, and an
+    evaluation goes no further. Without one it is what Gymnasium's ``TimeLimit`` says; where nobody says anything,
+    evaluations stop after 1000 steps.
+    """
     settings: Mapping[str, str] = field(default_factory=dict)
     """What differs from the preset, by dotted name, such as ``{"train.steps": "2M"}``."""
     encoder: Any = None

@@ -21,6 +21,9 @@ from .adapter import JaxEnvironment, strong
 from .definition import Definition, Gymnasium, Jax
 from .probe import probed
 
+LONGEST = 1000
+"""Steps of an evaluation's episode, where nobody says when it is cut off."""
+
 
 @dataclass(frozen=True)
 class CustomLevels:
@@ -74,14 +77,15 @@ def build(plugin: Plugin, settings: Any) -> Domain:
         maker = Maker(plugin.module, f"{plugin.name}.make")
         env = HostEnvironment(maker, probe.fields, probe.action_space, settings.workers, settings.patience)
     own = CustomLevels(definition)
+    longest = definition.max_steps or probe.limit or LONGEST
 
     def suite(name: str) -> Suite:
         if name == "fresh":
-            return Suite(name, (Task("fresh", env, own.sample, definition.max_steps),))
+            return Suite(name, (Task("fresh", env, own.sample, longest),))
         tests = (name,) if name in definition.tests else tuple(definition.tests) if name == "tests" else ()
         if not tests:
             raise unknown("suite", name, names)
-        return Suite(name, tuple(Task(test, env, _Always(own, test), definition.max_steps) for test in tests))
+        return Suite(name, tuple(Task(test, env, _Always(own, test), longest) for test in tests))
 
     names = ("fresh", *(["tests"] if definition.tests else []), *definition.tests)
     given = definition.encoder
@@ -96,8 +100,8 @@ def build(plugin: Plugin, settings: Any) -> Domain:
         ),
         encoder=lambda eyes: given if isinstance(given, nn.Module) else encoder(eyes, probe.observation),
         suites=Suites(names, suite),
-        rules=Rules(success=definition.success),
-        brought=lambda level: Brought(env, level, definition.max_steps),
+        rules=Rules(success=definition.success, limit=probe.limit),
+        brought=lambda level: Brought(env, level, longest),
     )
 
 

@@ -39,12 +39,12 @@ class CustomEntry:
     @property
     def presets(self) -> Mapping[str, Preset]:
         """One, with what the definition changes."""
-        from .probe import chosen_encoder
+        from .probe import chosen_encoder, probed
 
         definition = self.definition
         encoder, as_it_is = chosen_encoder(self.plugin)
         env = HostSettings() if isinstance(definition, Gymnasium) else NoSettings()
-        preset = standard(env, encoder, as_it_is, definition.network)
+        preset = standard(env, encoder, as_it_is, definition.network, probed(self.plugin).limit)
         return {"standard": replace(preset, overrides=definition.settings)}
 
     def build(self, settings: Any) -> Domain:

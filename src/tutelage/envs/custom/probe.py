@@ -34,6 +34,8 @@ class Probe:
     action_space: ActionSpace
     fields: tuple[Field, ...] = ()
     """Of a Gymnasium environment: the same observation as its workers share it."""
+    limit: int | None = None
+    """Steps after which an episode is cut off, where anybody says so."""
 
 
 def chosen_encoder(plugin: Plugin) -> tuple[Any, bool]:
@@ -150,7 +152,7 @@ def _look_at_jax(where: str, definition: Jax, level: Level) -> Probe:
             f"The {name} in {where} is {shapes(first)} after reset() and {shapes(then)} after step(); it must keep its "
             "structure, shapes and dtypes.",
         )
-    return Probe(obs, space)
+    return Probe(obs, space, limit=definition.max_steps)
 
 
 # --- Gymnasium
@@ -177,6 +179,7 @@ class _Watched(dict[str, Any]):
 def _look_at_gymnasium(where: str, definition: Gymnasium, level: Level) -> Probe:
     environment = _tried(where, "make()", definition.make)
     try:
+        limit = _time_limit(environment) or definition.max_steps
         require(
             callable(getattr(environment, "reset", None)) and _accepts_options(environment.reset),
             f"The environment of {where} cannot take a level: its reset() has no 'options'. "
@@ -202,7 +205,18 @@ def _look_at_gymnasium(where: str, definition: Gymnasium, level: Level) -> Probe
         getattr(environment, "close", lambda: None)()
     fields = tuple(one.field for one in seen)
     spec = nested({name: jax.ShapeDtypeStruct(shape, dtype) for name, shape, dtype in fields})
-    return Probe(spec, Discrete(acts.n) if acts.discrete else Continuous(acts.n), fields)
+    return Probe(spec, Discrete(acts.n) if acts.discrete else Continuous(acts.n), fields, limit)
+
+
+def _time_limit(environment: Any) -> int | None:
+    """What a ``TimeLimit`` around an environment says, or the specification by which it was made."""
+    spec = getattr(environment, "spec", None)
+    while environment is not None:
+        limit = vars(environment).get("_max_episode_steps") if hasattr(environment, "__dict__") else None
+        if isinstance(limit, int):
+            return limit
+        environment = getattr(environment, "env", None)
+    return getattr(spec, "max_episode_steps", None)
 
 
 def _accepts_options(reset: Callable[..., Any]) -> bool:

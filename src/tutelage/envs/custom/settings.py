@@ -18,9 +18,15 @@ VECTOR_STUDENT = NetworkSettings(core="separate", layers=2, head=64, activation=
 IMAGE_STUDENT = NetworkSettings(core="none", width=256, layers=1, head=64)
 
 
-def standard(env: Any, encoder: Any, as_it_is: bool, network: NetworkSettings | None) -> Preset:
+STEPS, LONGEST = 256, 2048
+"""Of a rollout: where no time limit is known, and at most."""
+
+
+def standard(
+    env: Any, encoder: Any, as_it_is: bool, network: NetworkSettings | None, limit: int | None = None
+) -> Preset:
     """A small student, and PPO's usual settings for it. Its encoder may take observations as they are, or has to have
-    them normalised.
+    them normalised. A rollout is as long as an episode may be: in a shorter one a good student never ends an episode.
     """
     return Preset(
         "a small student, and PPO's usual settings",
@@ -39,9 +45,8 @@ def standard(env: Any, encoder: Any, as_it_is: bool, network: NetworkSettings | 
         train=TrainSettings(
             steps=1_000_000,
             levels=16,
-            rollout=256,
+            rollout=min(limit, LONGEST) if limit else STEPS,
             log_every=1,
-            evaluate_every=25,
             checkpoint_every=25,
             suite="fresh",
             episodes=20,

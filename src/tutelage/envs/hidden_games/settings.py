@@ -95,7 +95,7 @@ PRESETS = {
             value_clip=False,
             normalise_returns=True,
         ),
-        train=TrainSettings(steps=2_000_000, levels=32, rollout=32, suite="true", episodes=1000, evaluate_every=500),
+        train=TrainSettings(steps=2_000_000, levels=32, rollout=32, suite="true", episodes=1000),
         sections=(
             ReplaySettings(
                 rate=0.5, capacity=64, min_fill=0.0, score="exact-regret", prioritisation="greedy", staleness=0.0

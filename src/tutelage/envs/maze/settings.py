@@ -180,7 +180,7 @@ PRESETS = {
         # The average is what is evaluated: the acting student's solved rate swings by a sixth from one evaluation to
         # the next.
         ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005, average=0.99),
-        train=TrainSettings(levels=256, rollout=256, evaluate_every=50, checkpoint_every=50),
+        train=TrainSettings(levels=256, rollout=256, checkpoint_every=50),
         sections=(
             # At the thesis's temperature more than half of a batch of 256 would be one level, and PVL prefers short
             # ones.

@@ -69,7 +69,7 @@ _THESIS = Preset(
         entropy_coef=1e-3,
         normalise_returns=True,
     ),
-    train=TrainSettings(levels=16, rollout=2000, log_every=1, evaluate_every=100, checkpoint_every=25, suite="thesis"),
+    train=TrainSettings(levels=16, rollout=2000, log_every=1, checkpoint_every=25, suite="thesis"),
     sections=_sections(min_fill=0.5),
     updates=30_000,
     training_set=1000,
