@@ -7,6 +7,8 @@ PYTEST_ARGS ?=
 
 BIN := .venv/bin
 STAMP := .venv/.installed
+RUN_STAMP := .venv/.run-time
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # Compiled programs are kept between runs, inside this tree, so that a second run starts sooner.
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
@@ -19,17 +21,21 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-setup: $(STAMP) ## create .venv with the exact versions of the lock files
+setup: $(STAMP) ## create .venv for development, with the exact versions of the lock files
 
-$(STAMP): requirements.lock requirements-examples.lock requirements-simulators.lock pyproject.toml
+$(RUN_STAMP): requirements-run.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tutelage needs Python 3.11 or newer, and '$(PYTHON)' is older or missing: install it, or name another with 'make setup PYTHON=...'." >&2; exit 1; }
 	"$(PYTHON)" -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-examples.lock -r requirements-simulators.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(INSTALL) -r requirements-run.lock
+	$(INSTALL) --no-deps -e .
 	@touch $@
 
-demo: setup ## train a small agent and show what it learned
+$(STAMP): $(RUN_STAMP) requirements.lock requirements-examples.lock requirements-simulators.lock
+	$(INSTALL) -r requirements.lock
+	$(INSTALL) --no-deps -r requirements-examples.lock -r requirements-simulators.lock
+	@touch $@
+
+demo: $(RUN_STAMP) ## install what running needs, train a small agent and show what it learned
 	$(BIN)/python examples/demo.py
 
 lint: setup ## check style, format and types

@@ -53,7 +53,6 @@ def metrics(level):
 
 
 tests = {"far": {"start": jnp.int32(0), "door": jnp.int32(19)}, "near": {"start": jnp.int32(10), "door": jnp.int32(7)}}
-settings = {"train.steps": "1M", "train.rollout": "64"}
 environment = tutelage.Jax(
-    reset=reset, step=step, actions=3, sample=sample, edit=edit, metrics=metrics, tests=tests, settings=settings
+    reset=reset, step=step, actions=3, sample=sample, edit=edit, metrics=metrics, tests=tests, max_steps=LIMIT
 )

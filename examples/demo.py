@@ -70,7 +70,7 @@ Look at
   {path}/metrics.jsonl       how training went
 or go on with
   tutelage show {path}
-  tutelage eval {path} --suite thesis-12
+  tutelage eval {path} --suite perfect-s
   tutelage levels {path}""")
     return 0
 

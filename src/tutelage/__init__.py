@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .rl.encoder_settings import ImageEncoder as ImageEncoder
     from .rl.encoder_settings import VectorEncoder as VectorEncoder
     from .runs.directory import read_settings as read_settings
+    from .runs.play import play as play
     from .runs.progress import ProgressLine as ProgressLine
     from .runs.session import Run as Run
     from .runs.session import load as load
@@ -83,6 +84,7 @@ _PUBLIC = {
     "maxmc": "curricula.numpy_scores",
     "option": "settings",
     "override": "config",
+    "play": "runs.play",
     "preset": "compose",
     "pvl": "curricula.numpy_scores",
     "read_settings": "runs.directory",

@@ -55,7 +55,7 @@ def to_toml(settings: Any) -> str:
     """The settings as TOML, each with its help as a comment."""
     sections: dict[str, list[Setting]] = {}
     for setting in _settings(settings):
-        sections.setdefault(_section(short(setting.name, settings)), []).append(setting)
+        sections.setdefault(short(_section(setting.name), settings), []).append(setting)
     return "\n".join(_write_section(name, known) for name, known in sections.items())
 
 

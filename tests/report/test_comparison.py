@@ -110,7 +110,44 @@ def test_one_run_does_not_pass_for_two_seeds(tmp_path: Path, runs: list[Path]):
         read([runs[0], copy])
 
 
+def test_a_study_is_read_by_its_directory_and_keeps_its_names(tmp_path: Path):
+    (tmp_path / "study.toml").write_text("# only that it is there counts here\n")
+    for seed, rates in enumerate(ACCEL):
+        write(tmp_path / "accel" / f"s{seed}", settings("accel", seed), [evaluation(rates)])
+        changed = settings("accel", seed, **{"evolve.edits": "9"})
+        write(tmp_path / "accel-nine-edits" / f"s{seed}", changed, [evaluation(rates)])
+    write(tmp_path / "dr" / "s10", settings("dr", 10), [evaluation(DR[0])])
+    write(tmp_path / "dr" / "s9", settings("dr", 9))  # started, and not evaluated yet
+    (tmp_path / "dr" / "s9" / EVALUATIONS).unlink()
+    study = read([tmp_path])
+    assert [(method.label, method.n) for method in study.methods] == [
+        ("accel", 3),
+        ("accel-nine-edits", 3),
+        ("dr", 1),
+    ]
+    assert read([tmp_path / "accel-nine-edits"]).methods[0].label == "accel-nine-edits"
+    assert compare([tmp_path], against="accel-nine-edits").reference.n == 3
+
+
+def test_a_directory_whose_runs_were_not_evaluated_is_refused(tmp_path: Path):
+    write(tmp_path / "study" / "dr" / "s0", settings("dr"))
+    (tmp_path / "study" / "dr" / "s0" / EVALUATIONS).unlink()
+    with refused("None of the 1 runs in", "has been evaluated yet"):
+        read([tmp_path / "study"])
+
+
 # --- comparing
+
+
+def test_where_nothing_is_solved_returns_are_compared(tmp_path: Path):
+    record = evaluation([0.0] * 3)
+    for task, value in zip(record["tasks"].values(), (-3.0, -2.0, -1.0), strict=True):
+        task["return"] = value
+    path = write(tmp_path / "run", settings("dr"), [record])
+    compared = compare([path])
+    assert compared.measure == "return"
+    assert compared.standings[0].mean.value == pytest.approx(-2.0)
+    assert compare([path], measure="solved").measure == "solved"
 
 
 def test_figures_are_those_of_the_statistics(runs: list[Path]):
@@ -186,11 +223,24 @@ def test_one_seed_has_no_interval_and_says_so(tmp_path: Path, runs: list[Path]):
     assert str(dr.mean) == "0.20"
     assert str(dr.tasks["Maze"]) == "0.00"
     assert accel.mean.ends is not None
-    assert accel.improvement == (1.0, None)
+    assert accel.improvement is None
     assert accel.p is None
     assert any(note.startswith("n = 1 for dr:") for note in compared.notes())
-    with refused("An interval was asked for, and dr has one seed", "train more seeds", "leave --interval out"):
+    with refused("An interval was asked for, and dr has one seed", "train at least 3", "leave --interval out"):
         compare([runs[0], *runs[3:]], level=0.9)
+
+
+def test_two_seeds_have_a_standard_error_and_no_interval(runs: list[Path]):
+    compared = compare([*runs[:2], *runs[3:5]])
+    for standing in compared.standings:
+        assert standing.mean.ends is None
+        assert standing.improvement is None
+        assert standing.p is None
+        assert standing.overall.error is not None
+    assert any(note.startswith("n = 2 for dr, accel:") for note in compared.notes())
+    assert "–" in compared.text()
+    with refused("dr has 2 seeds"):
+        compare(runs[:2], level=0.9)
 
 
 def test_the_level_of_intervals_is_checked_and_used(runs: list[Path]):

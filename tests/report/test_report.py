@@ -235,3 +235,18 @@ def test_a_checkpoint_shows_levels_a_lineage_and_the_student(tmp_path: Path):
     assert "data:image/gif;base64," in html
     assert "prefers-reduced-motion" in html
     assert not re.search("https?:", html)
+
+
+def test_every_suite_that_all_were_evaluated_on_has_a_table(tmp_path: Path):
+    paths = []
+    for seed in range(2):
+        both = [evaluation(DR[seed]), evaluation([0.25, 0.75], suite="rooms", tasks=("FourRooms", "SixRooms"))]
+        paths.append(write(tmp_path / f"s{seed}", settings("dr", seed), both))
+    pages = report(paths, tmp_path / "page.html")
+    for page in (pages.html, pages.markdown):
+        assert "Solved rate on validation-3" in page
+        assert "Solved rate on rooms" in page
+        assert "SixRooms" in page
+    assert "mean return" in pages.html, "both measures have a curve"
+    alone = report(paths, tmp_path / "one.html", suite="rooms").html
+    assert "validation-3" not in alone

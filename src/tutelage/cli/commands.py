@@ -24,6 +24,7 @@ COMMANDS = {
     "resume": Command("go on with a run that was stopped", "resume"),
     "study": Command("train a grid of methods and seeds, and compare them", "study"),
     "eval": Command("play a run's student on a held-out suite", "evaluate"),
+    "play": Command("watch a run's student on a level, of your own or of a suite", "play"),
     "show": Command("summarise a run", "show"),
     "levels": Command("show the levels that a run's buffer values most", "levels"),
     "compare": Command("set methods side by side, by what their runs solve", "compare"),

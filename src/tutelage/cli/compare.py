@@ -11,6 +11,11 @@ def run(arguments: list[str]) -> int:
     add_comparison(parser)
     options = parser.parse_args(arguments)
     from ..report.comparison import compare
+    from ..report.records import common_suites
 
-    print(compare(options.runs, options.suite, options.measure, options.against, options.interval).text())
+    compared = compare(options.runs, options.suite, options.measure, options.against, options.interval)
+    print(compared.text())
+    others = [name for name in common_suites(compared.study.runs) if name != compared.study.suite]
+    if others:
+        print(f"All of them were also evaluated on {', '.join(others)}: --suite shows one, `tutelage report` all.")
     return 0

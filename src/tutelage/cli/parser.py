@@ -60,10 +60,12 @@ def device_request(options: argparse.Namespace, otherwise: Policy) -> DeviceRequ
 
 def add_comparison(parser: argparse.ArgumentParser) -> None:
     """Runs, and what to compare them by."""
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="directories of runs, or of the runs of several seeds")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="directories of runs, of several seeds or of a study")
     parser.add_argument("--suite", default="", help="the suite to compare on (default: the one watched in training)")
     parser.add_argument(
-        "--measure", choices=("solved", "return"), default="solved", help="of each task (default solved)"
+        "--measure",
+        choices=("solved", "return"),
+        help="of each task (default: solved; return while nothing was solved)",
     )
     parser.add_argument(
         "--against", default="", metavar="METHOD", help="the method others are held against (the first)"

@@ -73,4 +73,4 @@ def _conclude(study: Path, runs: list[str]) -> None:
     except UserError as problem:
         print(f"There is no report: {problem}")
         return
-    print(f"Wrote {files.page} and {files.tables}. With levels and episodes: tutelage report {shlex.join(runs)}")
+    print(f"Wrote {files.page} and {files.tables}. With levels and episodes: tutelage report {shlex.quote(str(study))}")

@@ -1,6 +1,6 @@
 """PVL and MaxMC of rollouts that are numpy arrays, for a training loop outside of JAX (thesis, section 4.3.2).
 
-The same as ``scores.py`` gives inside of JAX. Arrays are ``[T]`` for one level, or ``[T, B]`` for a level in each column.
+The same as ``scores.py`` gives inside of JAX. Arrays are ``[T]`` for one level, or ``[T, B]`` with a level in a column.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from ..evaluation.statistics import (
     Estimate,
     estimate,
     estimate_improvement,
-    improvement,
     iqm,
     mean,
     standard_error,
@@ -25,13 +24,15 @@ from .records import Measure, Method, Study, method_called, read, settings_that_
 from .tables import Cell, Table, row, to_text
 
 LEVEL = 0.95
+FEWEST = 3
+"""Seeds that an interval or a test needs at least. Of two, a bootstrap draws one of four samples."""
 SIGNIFICANT = 0.05
 
 NAMES: dict[Measure, str] = {"solved": "solved rate", "return": "return"}
 
 
 class Range(NamedTuple):
-    """A figure, with the ends of its interval where more than one seed was trained."""
+    """A figure, with the ends of its interval where three seeds or more were trained."""
 
     value: float
     ends: tuple[float, float] | None
@@ -62,9 +63,11 @@ class MethodResult(NamedTuple):
     mean: Range
     iqm: Range
     improvement: Range | None
-    """The probability that a run scores higher than one of the reference; None for the reference itself."""
+    """The probability that a run scores higher than one of the reference; None for the reference itself, and without
+    three seeds on each side.
+    """
     p: float | None
-    """Welch's test of the runs' means over tasks against the reference; None without two seeds on each side."""
+    """Welch's test of the runs' means over tasks against the reference; None without three seeds on each side."""
 
     improves: bool
     """Its mean is higher than the reference's."""
@@ -98,7 +101,8 @@ class Comparison(NamedTuple):
         rows.append(self._row("mean of tasks", overall, [column.mean for column in self.published], stars))
         columns = ("task", *(standing.method.titled for standing in self.standings))
         columns += tuple(f"published {column.label} (n = {column.runs})" for column in self.published)
-        spread = ", mean ± standard error over seeds" if self._seeds_enough else ""
+        several = any(standing.method.n > 1 for standing in self.standings)
+        spread = ", mean ± standard error over seeds" if several else ""
         caption = f"{NAMES[self.measure].capitalize()} on {self.study.suite}{spread}"
         return Table(caption, columns, tuple(rows), last_apart=True)
 
@@ -118,7 +122,8 @@ class Comparison(NamedTuple):
         interval = f" [{100 * self.level:g}%]" if self._seeds_enough else ""
         rows = []
         for standing in self.standings:
-            versus = (str(standing.improvement), _p_value(standing.p)) if standing.improvement else ("reference", "–")
+            other = standing.method is not self.reference
+            versus = (str(standing.improvement or "–"), _p_value(standing.p)) if other else ("reference", "–")
             rows.append(
                 row(
                     standing.method.label,
@@ -138,7 +143,7 @@ class Comparison(NamedTuple):
     @property
     def _seeds_enough(self) -> bool:
         """For some interval."""
-        return any(standing.method.n > 1 for standing in self.standings)
+        return any(standing.method.n >= FEWEST for standing in self.standings)
 
     def notes(self, bold: str = "Bold") -> tuple[str, ...]:
         """What a reader has to know about the figures, in sentences. ``bold`` is what bold figures look like."""
@@ -158,6 +163,10 @@ class Comparison(NamedTuple):
             notes.append(
                 f"n = 1 for {', '.join(alone)}: one seed says nothing about the spread over seeds, "
                 "so there is no standard error, no interval and no test."
+            )
+        if two := [standing.method.label for standing in self.standings if standing.method.n == 2]:
+            notes.append(
+                f"n = 2 for {', '.join(two)}: too few seeds for an interval or a test; train at least {FEWEST}."
             )
         if len({steps for standing in self.standings for steps in standing.steps}) > 1:
             notes.append(
@@ -194,27 +203,38 @@ def best(figures: Sequence[Spread]) -> list[bool]:
 def compare(
     paths: Sequence[Path | str],
     suite: str = "",
-    measure: Measure = "solved",
+    measure: Measure | None = None,
     against: str = "",
     level: float | None = None,
 ) -> Comparison:
-    """Compare runs, or groups of seeds, by their newest evaluations on a suite.
+    """Compare runs, groups of seeds or whole studies by their newest evaluations on a suite.
 
-    The reference is the method called ``against``, without a name the first. Intervals are of 95% where there are
-    seeds enough; to ask for a ``level`` is to insist on them.
+    The measure is the solved rate; without one, the return where nothing was solved yet. The reference is the method
+    called ``against``, without a name the first. Intervals are of 95% where there are three seeds or more; to ask for a
+    ``level`` is to insist on them.
     """
     return comparison(read(paths, suite), measure, against, level)
 
 
-def comparison(study: Study, measure: Measure = "solved", against: str = "", level: float | None = None) -> Comparison:
+def telling(study: Study) -> Measure:
+    """The solved rate, or the return where no run has solved anything."""
+    solved = any(task.solved > 0 for run in study.runs for task in run.last(study.suite).tasks.values())
+    return "solved" if solved else "return"
+
+
+def comparison(
+    study: Study, measure: Measure | None = None, against: str = "", level: float | None = None
+) -> Comparison:
     """Compare what was read."""
+    measure = measure or telling(study)
     if level is not None:
         require(0 < level < 1, f"The level of an interval is {level}; give a number between 0 and 1, such as 0.95.")
         for method in study.methods:
             require(
-                method.n > 1,
-                f"An interval was asked for, and {method.label} has one seed ({method.runs[0].path}), which says "
-                "nothing about the spread over seeds; train more seeds of it, or leave --interval out.",
+                method.n >= FEWEST,
+                f"An interval was asked for, and {method.label} has {'one seed' if method.n == 1 else '2 seeds'} "
+                f"({method.runs[0].path}), too few to tell the spread over seeds; train at least {FEWEST} of it, or "
+                "leave --interval out.",
             )
     reference = method_called(study, against) if against else study.methods[0]
     standings = tuple(_standing(study, method, reference, measure, level or LEVEL) for method in study.methods)
@@ -238,19 +258,17 @@ def scores(study: Study, method: Method, measure: Measure) -> np.ndarray:
 
 def _standing(study: Study, method: Method, reference: Method, measure: Measure, level: float) -> MethodResult:
     mine, theirs = scores(study, method, measure), scores(study, reference, measure)
-    both = min(method.n, reference.n) > 1
+    both = min(method.n, reference.n) >= FEWEST
     other = method is not reference
-    versus = Range(float(improvement(mine, theirs)), None)
-    if both:
-        versus = _range(estimate_improvement(mine, theirs, level))
+    enough = method.n >= FEWEST
     return MethodResult(
         method=method,
         steps=tuple(run.last(study.suite).steps for run in method.runs),
         tasks={task: _spread(mine[:, column]) for column, task in enumerate(study.tasks)},
         overall=_spread(mine.mean(axis=1)),
-        mean=_range(estimate(mine, mean, level)) if method.n > 1 else Range(float(mean(mine)), None),
-        iqm=_range(estimate(mine, iqm, level)) if method.n > 1 else Range(float(iqm(mine)), None),
-        improvement=versus if other else None,
+        mean=_range(estimate(mine, mean, level)) if enough else Range(float(mean(mine)), None),
+        iqm=_range(estimate(mine, iqm, level)) if enough else Range(float(iqm(mine)), None),
+        improvement=_range(estimate_improvement(mine, theirs, level)) if other and both else None,
         p=welch(mine.mean(axis=1), theirs.mean(axis=1)).p if other and both else None,
         improves=bool(mine.mean() > theirs.mean()),
     )

@@ -29,6 +29,8 @@ class Content(NamedTuple):
     """Pictures of a run of each method, by the method's label. Empty for a report without pictures."""
     version: str
     date: str
+    others: tuple[Comparison, ...] = ()
+    """The same runs on other suites."""
 
     @property
     def study(self) -> Study:
@@ -66,6 +68,12 @@ def to_markdown(content: Content) -> str:
         f"## {tables.plain(compared.summary().caption)}",
         tables.to_markdown(compared.summary()),
         "\n".join(f"- {tables.plain(note)}" for note in compared.notes()),
+        *(
+            text
+            for other in content.others
+            for table in (other.table(), other.summary())
+            for text in (f"## {tables.plain(table.caption)}", tables.to_markdown(table))
+        ),
         "## Runs",
         tables.to_markdown(runs_table(content.study)),
     ]
@@ -121,7 +129,8 @@ def _curves(panel: Panel, last_step: float, limits: tuple[float, float]) -> str:
 
 def _performance(content: Content) -> str:
     panel = held_out(content.study, content.comparison.measure)
-    figures = [_curves(panel, svg.last_step([panel]), svg.extent([panel]))] if panel.curves else []
+    other = held_out(content.study, "return" if content.comparison.measure == "solved" else "solved")
+    figures = [_curves(one, svg.last_step([one]), svg.extent([one])) for one in (panel, other) if one.curves]
     standings = content.comparison.standings
     level = f"{100 * content.comparison.level:g}%"
     for name, ranges in (
@@ -142,7 +151,10 @@ def _performance(content: Content) -> str:
 def _tables(content: Content) -> str:
     compared = content.comparison
     notes = "".join(f"<li>{escape(note)}</li>" for note in compared.notes())
-    return f'{tables.to_html(compared.table())}{tables.to_html(compared.summary())}<ul class="notes">{notes}</ul>'
+    first = f'{tables.to_html(compared.table())}{tables.to_html(compared.summary())}<ul class="notes">{notes}</ul>'
+    return first + "".join(
+        tables.to_html(table) for other in content.others for table in (other.table(), other.summary())
+    )
 
 
 def _complexity(study: Study) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from .. import config
 from ..errors import UserError, require, unknown
 from ..plugins import label
-from ..runs.directory import EVALUATIONS, METRICS, RunDirectory
+from ..runs.directory import CONFIG, EVALUATIONS, METRICS, RunDirectory
 from ..runs.group import RunGroup, is_group
+from ..runs.study import COPY as STUDY
 from ..settings import Settings
 
 Measure = Literal["solved", "return"]
+MEASURES: tuple[Measure, ...] = ("solved", "return")
 
 _NOT_THE_METHOD = {
     f"train.{name}"
@@ -69,6 +71,8 @@ class RunRecord:
     metrics: tuple[dict[str, Any], ...]
     evaluations: tuple[EvaluationRecord, ...]
     """Of its product (the first student), acting as it was trained to. Never none."""
+    group: str = ""
+    """What its study calls the method and the variant; empty outside of a study."""
 
     @property
     def seed(self) -> int:
@@ -131,7 +135,7 @@ class Study:
 
 
 def read(paths: Sequence[Path | str], suite: str = "") -> Study:
-    """Read runs, or groups of seeds, and sort them into methods in the order given.
+    """Read runs, groups of seeds, studies or directories of runs, and sort them into methods in the order given.
 
     Without a suite, it is the one that the runs watched in training, or else the first that all were evaluated on.
     """
@@ -146,6 +150,16 @@ def read(paths: Sequence[Path | str], suite: str = "") -> Study:
             f"{run.path} of {run.settings.environment}; give runs of one environment.",
         )
     suite = _common_suite(runs, suite)
+    return Study(first.settings.environment, suite, _common_tasks(runs, suite), _methods(runs))
+
+
+def on_suite(study: Study, suite: str) -> Study:
+    """The same runs on another suite that all were evaluated on."""
+    return replace(study, suite=suite, tasks=_common_tasks(study.runs, suite))
+
+
+def _common_tasks(runs: Sequence[RunRecord], suite: str) -> tuple[str, ...]:
+    first = runs[0]
     tasks = tuple(first.last(suite).tasks)
     for run in runs:
         require(
@@ -153,12 +167,25 @@ def read(paths: Sequence[Path | str], suite: str = "") -> Study:
             f"{first.path} and {run.path} were evaluated on different tasks, both called {suite}; "
             f"evaluate them with one version: tutelage eval {run.path} --suite {suite}.",
         )
-    return Study(first.settings.environment, suite, tasks, _methods(runs))
+    return tasks
 
 
 def _at(path: Path) -> list[RunRecord]:
-    directories = RunGroup.open(path).runs() if is_group(path) else [RunDirectory.open(path)]
-    return [_record(directory) for directory in directories]
+    if is_group(path):
+        return [_record(directory) for directory in RunGroup.open(path).runs()]
+    inside = [] if (path / CONFIG).is_file() else runs_below(path)
+    if not inside:
+        return [_record(RunDirectory.open(path))]
+    # A study may be on its way: what was not evaluated yet has nothing to say.
+    started = [run for run in inside if (run / EVALUATIONS).is_file()]
+    require(bool(started), f"None of the {len(inside)} runs in {path} has been evaluated yet; train them further.")
+    return [_record(RunDirectory.open(run)) for run in started]
+
+
+def runs_below(path: Path) -> list[Path]:
+    """The runs in a directory, such as a study's or one method's of it, in the order of their names and seeds."""
+    found = [file.parent for pattern in (f"*/{CONFIG}", f"*/*/{CONFIG}") for file in path.glob(pattern)]
+    return sorted(found, key=lambda run: (run.parent, len(run.name), run.name))
 
 
 def _record(directory: RunDirectory) -> RunRecord:
@@ -171,7 +198,9 @@ def _record(directory: RunDirectory) -> RunRecord:
         len(evaluations) > 0,
         f"The run {directory.path} has no evaluations; train it further, or make one: tutelage eval {directory.path}.",
     )
-    return RunRecord(directory.path, directory.settings(), tuple(directory.read(METRICS)), evaluations)
+    method = directory.path.resolve().parent
+    group = method.name if (method.parent / STUDY).is_file() else ""
+    return RunRecord(directory.path, directory.settings(), tuple(directory.read(METRICS)), evaluations, group)
 
 
 def _evaluation(record: Mapping[str, Any], path: Path) -> EvaluationRecord:
@@ -204,7 +233,7 @@ def _require_different(runs: Sequence[RunRecord]) -> None:
 
 
 def _common_suite(runs: Sequence[RunRecord], asked: str) -> str:
-    common = [name for name in runs[0].suites if all(name in run.suites for run in runs)]
+    common = common_suites(runs)
     if asked:
         for run in runs:
             if asked not in run.suites:
@@ -230,18 +259,25 @@ def _identity(run: RunRecord) -> dict[str, str]:
 
 
 def _methods(runs: Sequence[RunRecord]) -> tuple[Method, ...]:
-    """One for each group of settings. Where a name has several, its label says in which settings they differ."""
+    """One for each group of settings, called as its study calls it. Where a name has several and no study tells them
+    apart, the label says in which settings they differ.
+    """
     groups: dict[tuple[tuple[str, str], ...], list[RunRecord]] = {}
     for run in runs:
         groups.setdefault(tuple(_identity(run).items()), []).append(run)
     methods = []
+    called = [{run.group for run in members} for members in groups.values()]
     for identity, members in groups.items():
+        ordered = tuple(sorted(members, key=lambda run: run.seed))
+        group = members[0].group
+        if group and called.count({group}) == 1 and sum(group in names for names in called) == 1:
+            methods.append(Method(group, ordered))
+            continue
         name = label(members[0].settings.method)
         namesakes = [dict(other) for other in groups if label(dict(other)["method"]) == name]
         differing = [key for key, value in identity if any(other.get(key) != value for other in namesakes)]
         own = dict(identity)
         details = ", ".join(f"{key.removeprefix('curriculum.')} {own[key]}" for key in differing)
-        ordered = tuple(sorted(members, key=lambda run: run.seed))
         methods.append(Method(f"{name} [{details}]" if details else name, ordered))
     return tuple(methods)
 
@@ -253,6 +289,11 @@ def method_called(study: Study, label: str) -> Method:
     if len(exact or matching) != 1:
         raise unknown("method in these runs", label, [method.label for method in study.methods])
     return (exact or matching)[0]
+
+
+def common_suites(runs: Sequence[RunRecord]) -> tuple[str, ...]:
+    """Suites that all of some runs were evaluated on, the one that they watched first."""
+    return tuple(name for name in runs[0].suites if all(name in run.suites for run in runs))
 
 
 def settings_that_differ(study: Study) -> dict[str, tuple[str, ...]]:

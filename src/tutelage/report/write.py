@@ -11,7 +11,7 @@ from ..errors import UserError, require
 from ..runs.directory import package_version
 from .comparison import comparison
 from .page import MARK, Content, title_of, to_html, to_markdown
-from .records import Measure, read
+from .records import Measure, common_suites, on_suite, read
 
 
 class Files(NamedTuple):
@@ -25,16 +25,17 @@ def write_report(
     paths: Sequence[Path | str],
     out: Path | str = "report.html",
     suite: str = "",
-    measure: Measure = "solved",
+    measure: Measure | None = None,
     against: str = "",
     level: float | None = None,
     top: int = 12,
     warn: Callable[[str], None] = print,
 ) -> Files:
-    """Put runs, or groups of seeds, on one page, and its tables beside it as Markdown.
+    """Put runs, groups of seeds or whole studies on one page, and its tables beside it as Markdown.
 
-    ``suite``, ``measure``, ``against`` and ``level`` are those of ``compare``. Pictures are of the first seed of each
-    method, with ``top`` levels; 0 draws none, and then JAX is not needed.
+    ``suite``, ``measure``, ``against`` and ``level`` are those of ``compare``. Without a suite, there are tables of
+    every suite that all runs were evaluated on. Pictures are of the first seed of each method, with ``top`` levels; 0
+    draws none, and then JAX is not needed.
     """
     files = _files(Path(out))
     require(top >= 0, f"{top} levels were asked for; give 0 or more.")
@@ -46,7 +47,9 @@ def write_report(
 
         pictures = {method.label: run_pictures(method.runs[0], study.suite, top, warn) for method in study.methods}
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    content = Content(title_of(study), compared, pictures, package_version(), date)
+    others = () if suite else tuple(name for name in common_suites(study.runs) if name != study.suite)
+    tables = tuple(comparison(on_suite(study, name), measure, against, level) for name in others)
+    content = Content(title_of(study), compared, pictures, package_version(), date, tables)
     for path, text in zip(files, (to_html(content), to_markdown(content)), strict=True):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

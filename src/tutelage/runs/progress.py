@@ -76,6 +76,8 @@ class ProgressLine:
 
     def evaluated(self, iteration: int, evaluation: Evaluation) -> None:
         self._held_out = f", {evaluation.suite} solved {evaluation.solved_rate:.2f}"
+        if evaluation.solved_rate == 0:  # for hours on the walker; the return tells more
+            self._held_out += f" (return {evaluation.mean_return:.3g})"
 
     def said(self, message: str) -> None:
         self.console.print(message, soft_wrap=True)

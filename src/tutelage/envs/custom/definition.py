@@ -52,8 +52,10 @@ class Gymnasium(Definition):
     the array itself, or dictionaries by the names of the fields.
     """
 
-    make: Callable[[], Any]
-    """A new environment. Called in every worker process, which runs the file as well."""
+    make: Callable[..., Any]
+    """A new environment. Called in every worker process, which runs the file as well. One that takes ``render_mode`` is
+    called with ``render_mode="rgb_array"`` where episodes are drawn.
+    """
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,3 +75,5 @@ class Jax(Definition):
     """Whatever is dear about a level, computed once a level and rollout and never part of the state. With it, the
     functions are ``reset(key, prepared)`` and ``step(key, state, action, prepared)``.
     """
+    render: Callable[[Any], Any] | None = None
+    """A picture of a state, ``uint8 [H, W, 3]``: then levels and episodes can be drawn."""

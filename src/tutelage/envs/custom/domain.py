@@ -20,6 +20,7 @@ from ..base import Box, Brought, Domain, Environment, Levels, Rules, Suite, Suit
 from .adapter import JaxEnvironment, strong
 from .definition import Definition, Gymnasium, Jax
 from .probe import probed
+from .viewer import viewer
 
 LONGEST = 1000
 """Steps of an evaluation's episode, where nobody says when it is cut off."""
@@ -102,6 +103,7 @@ def build(plugin: Plugin, settings: Any) -> Domain:
         suites=Suites(names, suite),
         rules=Rules(success=definition.success, limit=probe.limit),
         brought=lambda level: Brought(env, level, longest),
+        viewer=viewer(definition, env),
     )
 
 
