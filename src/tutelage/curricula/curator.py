@@ -154,8 +154,8 @@ class Curator:
         """Go on from what ``save`` returned."""
         leaves, structure = jax.tree.flatten((jax.random.key_data(self._key), self.state))
         require(
-            len(saved) == len(leaves)
-            and all(np.shape(saved.get(str(i))) == leaf.shape for i, leaf in enumerate(leaves)),
+            set(saved) == {str(i) for i in range(len(leaves))}
+            and all(np.shape(saved[str(i)]) == leaf.shape for i, leaf in enumerate(leaves)),
             "These arrays are not from a buffer of the same kind of levels and the same capacity.",
         )
         key, self.state = structure.unflatten([jnp.asarray(saved[str(i)]) for i in range(len(leaves))])

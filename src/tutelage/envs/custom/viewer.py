@@ -55,10 +55,7 @@ def _of_gymnasium(definition: Gymnasium) -> Viewer:
             environment.close()
 
     def picture(level: Level) -> np.ndarray:
-        shown = frames(level, {"seed": np.zeros(1, int), "action": np.zeros((1, 1))})
-        first = next(shown)
-        shown.close()
-        return first
+        return next(frames(level, {"seed": np.zeros(1, int), "action": np.zeros((1, 1))}))
 
     return Viewer(_text, picture=picture, frames=frames, pace=PACE)
 
