@@ -30,24 +30,24 @@ class Row(NamedTuple):
 
 
 PPO = {
-    "ppo.discount": (0.995, 0.99),
-    "ppo.gae_lambda": (0.95, 0.9),
-    "train.rollout": (256, 2000),
-    "ppo.epochs": (5, 5),
-    "ppo.minibatches": (1, 32),
-    "ppo.clip": (0.2, 0.2),
-    "train.levels": (32, 16),
-    "ppo.learning_rate": (1e-4, 3e-4),
-    "ppo.adam_epsilon": (1e-5, 1e-5),
-    "ppo.max_grad_norm": (0.5, 0.5),
-    "ppo.value_clip": (True, False),
-    "ppo.normalise_returns": (False, True),
-    "ppo.value_coef": (0.5, 0.5),
+    "ppo.discount": (0.995, 0.99, 0.995),
+    "ppo.gae_lambda": (0.95, 0.9, 0.95),
+    "train.rollout": (256, 2000, 256),
+    "ppo.epochs": (5, 5, 5),
+    "ppo.minibatches": (1, 32, 1),
+    "ppo.clip": (0.2, 0.2, 0.2),
+    "train.levels": (32, 16, 32),
+    "ppo.learning_rate": (1e-4, 3e-4, 1e-4),
+    "ppo.adam_epsilon": (1e-5, 1e-5, 1e-5),
+    "ppo.max_grad_norm": (0.5, 0.5, 0.5),
+    "ppo.value_clip": (True, False, True),
+    "ppo.normalise_returns": (False, True, False),
+    "ppo.value_coef": (0.5, 0.5, 0.5),
 }
-"""Tables of chapters 4 and 5, which agree on mazes: MiniGrid and BipedalWalker."""
+"""Tables of chapters 4 and 5, which agree on mazes: MiniGrid, BipedalWalker and MiniHack's lava."""
 
 CHAPTER_4 = [
-    *(Row(setting, minigrid, ALL_4) for setting, (minigrid, _) in PPO.items()),
+    *(Row(setting, minigrid, ALL_4) for setting, (minigrid, *_) in PPO.items()),
     Row("ppo.entropy_coef", 0.01, ("dr", "plr", "robust-plr", "minimax", "repaired")),
     # PLR and robust PLR; REPAIRED shares what it does not say.
     Row("replay.rate", 0.5, ("plr", "robust-plr")),
@@ -71,23 +71,23 @@ def chapter_5(column: int) -> list[Row]:
 
     return [
         *(Row(setting, values[column], ALL_5) for setting, values in PPO.items()),
-        Row("ppo.entropy_coef", of(0.0, 1e-3), ALL_5),
-        Row("teacher.entropy_coef", of(0.0, 0.0), ("minimax", "paired")),
+        Row("ppo.entropy_coef", of(0.0, 1e-3, 0.0), ALL_5),
+        Row("teacher.entropy_coef", of(0.0, 0.0, 0.0), ("minimax", "paired")),
         # ACCEL; PLR shares what it does not say.
-        Row("evolve.rate", of(1.0, 1.0), ("accel",)),
-        Row("replay.rate", of(0.8, 0.9), ("accel",)),
-        Row("replay.capacity", of(4000, 1000), REPLAY_5),
-        Row("replay.score", of("pvl", "pvl"), REPLAY_5),
-        Row("evolve.editor", of("random", "random"), ("accel",)),
-        # "Subbatch", of which the text says: of size 1.
-        Row("evolve.criterion", of("hard", "hard"), ("accel",)),
-        Row("evolve.parents", of(1, 1), ("accel",)),
-        Row("evolve.edits", of(5, 3), ("accel",)),
-        Row("replay.prioritisation", of("rank", "rank"), REPLAY_5),
-        Row("replay.temperature", of(0.3, 0.1), REPLAY_5),
-        Row("replay.staleness", of(0.3, 0.5), REPLAY_5),
+        Row("evolve.rate", of(1.0, 1.0, 1.0), ("accel",)),
+        Row("replay.rate", of(0.8, 0.9, 0.9), ("accel",)),
+        Row("replay.capacity", of(4000, 1000, 10_000), REPLAY_5),
+        Row("replay.score", of("pvl", "pvl", "pvl"), REPLAY_5),
+        Row("evolve.editor", of("random", "random", "learned"), ("accel",)),
+        # "Subbatch", of which the text says: of size 1; "full batch" for lava.
+        Row("evolve.criterion", of("hard", "hard", "batch"), ("accel",)),
+        *([] if column == 2 else [Row("evolve.parents", 1, ("accel",))]),
+        Row("evolve.edits", of(5, 3, 5), ("accel",)),
+        Row("replay.prioritisation", of("rank", "rank", "rank"), REPLAY_5),
+        Row("replay.temperature", of(0.3, 0.1, 0.3), REPLAY_5),
+        Row("replay.staleness", of(0.3, 0.5, 0.3), REPLAY_5),
         # PLR
-        Row("replay.rate", of(0.5, 0.5), ("plr", "robust-plr")),
+        Row("replay.rate", of(0.5, 0.5, 0.5), ("plr", "robust-plr")),
     ]
 
 
@@ -98,6 +98,7 @@ TABLES = {
     ("maze", "published-accel"): chapter_5(0),
     ("walker", "thesis-walker"): chapter_5(1),
     ("walker", "published-walker"): chapter_5(1),
+    ("lava", "thesis-lava"): chapter_5(2),
 }
 
 HALF = "the published code takes half of the squared error, on top of the coefficient"

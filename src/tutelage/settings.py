@@ -76,18 +76,21 @@ class NetworkSettings:
     )
     width: int = option(256, "units of the core")
     head: int = option(32, "hidden units of each layer of the policy head and of the value head")
-    layers: int = option(1, "hidden layers of each head")
+    layers: int = option(1, "hidden layers of each head; 0 for policy and value straight from the core")
     activation: Literal["relu", "tanh"] = option("relu", "what follows each layer of a head")
     policy: Literal["auto", "gaussian", "beta"] = option(
         "auto", "how actions are drawn; 'auto': one of several, or gaussian where actions are numbers"
     )
 
     def __post_init__(self) -> None:
-        for name in ("width", "head", "layers"):
+        for name in ("width", "head"):
             _positive(f"network.{name}", getattr(self, name))
+        require(self.layers >= 0, f"network.layers is {self.layers}; give 0 or more.")
 
     def idle(self) -> dict[str, str]:
-        return {"width": "network.core is separate"} if self.core == "separate" else {}
+        no_core = {"width": "network.core is separate"} if self.core == "separate" else {}
+        no_heads = dict.fromkeys(("head", "activation"), "network.layers is 0") if self.layers == 0 else {}
+        return no_core | no_heads
 
     @property
     def recurrent(self) -> bool:

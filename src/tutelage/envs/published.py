@@ -26,5 +26,5 @@ class Published(NamedTuple):
     digits: int
     """Digits after the point, as printed there."""
     tasks: dict[str, Figure]
-    mean: Figure
-    """Over all tasks, as printed there."""
+    mean: Figure | None = None
+    """Over all tasks, where that was printed."""

@@ -107,12 +107,12 @@ class Comparison(NamedTuple):
         return Table(caption, columns, tuple(rows), last_apart=True)
 
     def _row(
-        self, name: str, figures: list[Spread], published: list[Figure], stars: Sequence[str] = ()
+        self, name: str, figures: list[Spread], published: list[Figure | None], stars: Sequence[str] = ()
     ) -> tuple[Cell, ...]:
         marks = stars or [""] * len(figures)
         ours = [Cell(f"{figure}{star}", bold) for figure, star, bold in zip(figures, marks, best(figures), strict=True)]
         theirs = [
-            f"{figure.mean:.{column.digits}f} ± {figure.error:.{column.digits}f}"
+            f"{figure.mean:.{column.digits}f} ± {figure.error:.{column.digits}f}" if figure else "–"
             for figure, column in zip(published, self.published, strict=True)
         ]
         return row(name, *ours, *theirs)

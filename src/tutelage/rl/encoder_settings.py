@@ -47,4 +47,36 @@ class ImageEncoder:
             _positive(name, getattr(self, name))
 
 
+@dataclass(frozen=True)
+class GlyphEncoder:
+    """A map of glyphs, whole and as a crop around the agent, and numbers beside it: NLE's student unless told otherwise
+    (Küttler et al., 2020).
+    """
+
+    embedding: int = option(32, "numbers that stand for a glyph, in both views")
+    whole: bool = option(True, "look at the whole map")
+    crop: int = option(9, "cells a side of the view around the agent; 0 for none")
+    layers: int = option(5, "3x3 convolutions over each view; 0 for none")
+    channels: int = option(16, "channels of all convolutions but the last")
+    last: int = option(8, "channels of the last convolution")
+    stats: int = option(32, "units of the two layers over the numbers beside the map")
+    hidden: int = option(512, "units of the dense layer that joins all; 0 for none")
+    features: int = option(256, "units of the layer after that one")
+
+    def __post_init__(self) -> None:
+        for name in ("embedding", "channels", "last", "stats", "features"):
+            _positive(name, getattr(self, name))
+        for name in ("layers", "hidden"):
+            require(getattr(self, name) >= 0, f"encoder.{name} is {getattr(self, name)}; give 0 or more.")
+        require(
+            self.crop == 0 or (self.crop > 0 and self.crop % 2 == 1),
+            f"encoder.crop is {self.crop}; give an odd number of cells, with the agent in the middle, or 0 for none.",
+        )
+        require(self.whole or self.crop > 0, "encoder.whole is off and encoder.crop is 0; a student needs one of them.")
+
+    def idle(self) -> dict[str, str]:
+        few = {0: ("channels", "last"), 1: ("channels",)}.get(self.layers, ())
+        return dict.fromkeys(few, f"encoder.layers is {self.layers}")
+
+
 EncoderSettings = VectorEncoder | GridEncoder | ImageEncoder
