@@ -22,7 +22,7 @@ from tutelage.methods.base import Method
 from tutelage.methods.registry import built_in, find
 from tutelage.settings import NoSettings, Settings
 
-WITHOUT = {"maze": "hidden parameters", "matrix": "hidden parameters", "walker": "state within JAX"}
+WITHOUT = {"maze": "hidden parameters", "matrix": "hidden parameters", "walker": "hidden parameters in its simulator"}
 SMALL = {"train.levels": "4", "train.rollout": "4", "train.steps": "64", "train.episodes": "4", "ppo.epochs": "1"}
 
 

@@ -28,14 +28,15 @@ def ground(domain: Domain, grounding: GroundingName) -> Domain:
     if grounding == "none":
         return domain
     why, instead = f"train.grounding is {grounding}", "set it to none, or choose another method"
+    optimum = domain.rules.resampled_optimum if grounding == "naive" else domain.rules.grounded_optimum
     if isinstance(domain.env, HostEnvironment):
-        raise missing("state within JAX", f"{why}, which changes what is hidden in states", instead)
-    if not hides(domain.env):
+        if grounding not in domain.env.groundings:
+            raise missing("hidden parameters in its simulator", f"{why}, which draws them", instead)
+        env = domain.env.grounded(grounding)
+    elif not hides(domain.env):
         raise missing("hidden parameters (prior, posterior, impose)", f"{why}, which draws them", instead)
-    if grounding == "naive":
-        env, optimum = Resampled(domain.env), domain.rules.resampled_optimum
     else:
-        env, optimum = Grounded(domain.env), domain.rules.grounded_optimum
+        env = Resampled(domain.env) if grounding == "naive" else Grounded(domain.env)
     return replace(domain, env=env, rules=replace(domain.rules, optimum=optimum))
 
 

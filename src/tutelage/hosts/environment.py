@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -24,11 +24,23 @@ class HostEnvironment:
     workers: int = 0
     """Processes that play; 0 for one a core."""
     patience: float = PATIENCE
+    groundings: tuple[str, ...] = ()
+    """Those of ``train.grounding`` that its simulator knows, as an argument ``grounding`` of its maker.
+
+    A simulator cannot be set back to try a step twice. But where hidden parameters decide about nothing but rewards, it
+    can pay for other parameters than the level's, and that is what either grounding comes to: drawn when an episode
+    starts (``naive``), or at the step that pays, given what was seen (``samplr``).
+    """
 
     @property
     def observation_spec(self) -> Any:
         """Shapes and dtypes of an observation: of one array, or of dictionaries of arrays."""
         return nested({name: jax.ShapeDtypeStruct(shape, dtype) for name, shape, dtype in self.observation})
+
+    def grounded(self, grounding: str) -> HostEnvironment:
+        """The same environment, whose simulators pay as if what is hidden came from its true distribution."""
+        assert grounding in self.groundings, grounding
+        return replace(self, maker=self.maker.having(grounding=grounding))
 
     @property
     def action(self) -> Field:

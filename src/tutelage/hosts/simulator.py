@@ -33,6 +33,10 @@ class Maker(NamedTuple):
         function: Callable[..., Any] = reduce(getattr, self.name.split("."), module)
         return function(**json.loads(self.arguments), **more)
 
+    def having(self, **arguments: Any) -> Maker:
+        """With other arguments, or more."""
+        return self._replace(arguments=json.dumps(json.loads(self.arguments) | arguments))
+
 
 @dataclass(frozen=True)
 class Slots:

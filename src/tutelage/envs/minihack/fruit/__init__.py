@@ -1,0 +1,1 @@
+"""Stochastic Fruit Choice in MiniHack itself (thesis, section 6.5.1)."""

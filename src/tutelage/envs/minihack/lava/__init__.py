@@ -1,0 +1,1 @@
+"""LavaGrid in MiniHack itself: what the rules of ``lava`` are held against."""
