@@ -30,9 +30,9 @@ def ground(domain: Domain, grounding: GroundingName) -> Domain:
     why, instead = f"train.grounding is {grounding}", "set it to none, or choose another method"
     optimum = domain.rules.resampled_optimum if grounding == "naive" else domain.rules.grounded_optimum
     if isinstance(domain.env, HostEnvironment):
-        if grounding not in domain.env.groundings:
+        if not domain.env.hides:
             raise missing("hidden parameters in its simulator", f"{why}, which draws them", instead)
-        env = domain.env.grounded(grounding)
+        env = domain.env.grounded("episode" if grounding == "naive" else "step")
     elif not hides(domain.env):
         raise missing("hidden parameters (prior, posterior, impose)", f"{why}, which draws them", instead)
     else:

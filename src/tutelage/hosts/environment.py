@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import jax
 
@@ -24,12 +24,12 @@ class HostEnvironment:
     workers: int = 0
     """Processes that play; 0 for one a core."""
     patience: float = PATIENCE
-    groundings: tuple[str, ...] = ()
-    """Those of ``train.grounding`` that its simulator knows, as an argument ``grounding`` of its maker.
+    hides: bool = False
+    """It has hidden parameters, and they decide about nothing but rewards.
 
-    A simulator cannot be set back to try a step twice. But where hidden parameters decide about nothing but rewards, it
-    can pay for other parameters than the level's, and that is what either grounding comes to: drawn when an episode
-    starts (``naive``), or at the step that pays, given what was seen (``samplr``).
+    A simulator cannot be set back to try a step twice. But such a one can pay for other parameters than the level's,
+    and that is what grounding comes to. Its maker takes an argument ``hidden``, which says where they come from: the
+    ``level``, or the true distribution, drawn for an ``episode`` or at each ``step`` given what was seen.
     """
 
     @property
@@ -37,10 +37,10 @@ class HostEnvironment:
         """Shapes and dtypes of an observation: of one array, or of dictionaries of arrays."""
         return nested({name: jax.ShapeDtypeStruct(shape, dtype) for name, shape, dtype in self.observation})
 
-    def grounded(self, grounding: str) -> HostEnvironment:
-        """The same environment, whose simulators pay as if what is hidden came from its true distribution."""
-        assert grounding in self.groundings, grounding
-        return replace(self, maker=self.maker.having(grounding=grounding))
+    def grounded(self, when: Literal["episode", "step"]) -> HostEnvironment:
+        """The same environment, whose simulators draw what is hidden from its true distribution."""
+        assert self.hides, "has no hidden parameters"
+        return replace(self, maker=self.maker.having(hidden=when))
 
     @property
     def action(self) -> Field:

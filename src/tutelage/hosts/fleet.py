@@ -205,6 +205,6 @@ class Fleet:
         process = self._processes[index]
         process.join(timeout=0.5)
         code = "" if process.exitcode is None else f" (exit code {process.exitcode})"
-        kind = f" Its level: {shown[:500]}." if doing != "making its environments" else ""
+        kind = f" Its level: {shown[:2000]}." if doing != "making its environments" else ""
         more = f"\n{trace}" if trace else ""
         return UserError(f"Worker {index} {what}{code} while {doing} in environment {at}.{kind}{more}")

@@ -24,7 +24,7 @@ LEVELS = [fruit_level(), fruit_level(ONE_ROOM)]
 
 
 def described(level) -> str:
-    return FruitTask(0.7, (3.0, 10.0), 0.0, "none").describe(level)
+    return FruitTask(0.7, (3.0, 10.0), 0.0, "level").describe(level)
 
 
 def test_every_step_is_that_of_minihacks_own_class():

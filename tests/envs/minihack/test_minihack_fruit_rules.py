@@ -78,15 +78,15 @@ def test_an_episode_is_cut_off_at_its_limit():
     assert not any(answer[2] for answer in answers)
 
 
-@pytest.mark.parametrize("grounding", ["none", "naive", "samplr"])
-def test_grounding_draws_the_right_fruit_from_its_true_distribution(grounding):
+@pytest.mark.parametrize("hidden", ["level", "episode", "step"])
+def test_grounding_draws_the_right_fruit_from_its_true_distribution(hidden):
     """On levels whose apple is right, with an apple that is right three times in ten."""
     episodes, paid = 120, 0
-    with closing(simulator(apple=0.3, grounding=grounding)) as game:
+    with closing(simulator(apple=0.3, hidden=hidden)) as game:
         for seed in range(episodes):
             start(game, fruit_level(ONE_ROOM, True), seed)
             paid += play(game, [E, EAT, NW])[0][-1] == 3.0
-    if grounding == "none":
+    if hidden == "level":
         assert paid == episodes
     else:
         assert binomtest(paid, episodes, 0.3).pvalue > 1e-4

@@ -13,6 +13,8 @@ from ..simulator import Level, Played, Simulator
 
 YES = MOVES[7]
 """The key for north-west is also the one for yes."""
+Hidden = Literal["level", "episode", "step"]
+"""Where the right fruit comes from: the level, or the true distribution, drawn for an episode or at the bite."""
 _CHARACTERS = np.array([" ", ".", "|", "+"])
 """Of stone, floor, wall and door, in the order of ``fruit.level``."""
 
@@ -21,9 +23,9 @@ _CHARACTERS = np.array([" ", ".", "|", "+"])
 class FruitTask:
     """Pays when the right fruit is eaten; eating either is the end.
 
-    Which one is right is hidden in the level. Grounding draws it from its true distribution instead: ``naive`` at the
-    start of an episode, ``samplr`` at the bite. Nothing before the bite tells anything about it, so that given all that
-    was seen it is as likely as it was at the start.
+    Which one is right is hidden in the level. A grounded student is paid as if it had been drawn from its true
+    distribution: for an episode, or at the step that pays, which is the bite. Nothing before the bite tells anything
+    about it, so that given all that was seen it is as likely as it was at the start.
     """
 
     apple: float
@@ -32,7 +34,7 @@ class FruitTask:
     """For the apple and for the banana, where it is right."""
     penalty: float
     """For a step in which game time stands still."""
-    grounding: Literal["none", "naive", "samplr"]
+    hidden: Hidden
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -48,7 +50,7 @@ class FruitTask:
 
     def hide(self, level: Level, random: np.random.Generator) -> bool:
         """Is the apple the right one?"""
-        return self._drawn(random) if self.grounding == "naive" else bool(level["right"])
+        return self._drawn(random) if self.hidden == "episode" else bool(level["right"])
 
     def judge(self, step: Played, engine: Engine, hidden: bool, random: np.random.Generator) -> tuple[float, bool]:
         reward = self.penalty if step.still else 0.0
@@ -56,7 +58,7 @@ class FruitTask:
         if step.key != YES or b"eat" not in step.asked:
             return reward, False
         apple = b"apple" in step.asked
-        right = self._drawn(random) if self.grounding == "samplr" else hidden
+        right = self._drawn(random) if self.hidden == "step" else hidden
         return reward + (self.rewards[0 if apple else 1] if apple == right else 0.0), True
 
     def _drawn(self, random: np.random.Generator) -> bool:
@@ -69,7 +71,7 @@ def simulator(
     rewards: tuple[float, float] = (3.0, 10.0),
     penalty: float = 0.0,
     calendar: Calendar = "seed",
-    grounding: Literal["none", "naive", "samplr"] = "none",
+    hidden: Hidden = "level",
     pictures: bool = False,
 ) -> Simulator:
-    return Simulator(FruitTask(apple, rewards, penalty, grounding), max_steps, calendar, pictures)
+    return Simulator(FruitTask(apple, rewards, penalty, hidden), max_steps, calendar, pictures)
