@@ -7,11 +7,13 @@ through one flat view of them, from dotted name to `Setting`, so that a file and
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from .errors import UserError, unknown
@@ -32,9 +34,13 @@ RENAMED = {
 }
 """What settings are called now that runs of earlier versions have under another name."""
 RENAMED_VALUES = {("curriculum.evolve.start", "empty"): "easy"}
+_NUMBER = re.compile(r"[+-]?([0-9]+(_[0-9]+)*)?(\.([0-9]+(_[0-9]+)*)?)?(e[+-]?[0-9]{1,4})?", re.ASCII | re.IGNORECASE)
+_DEEPEST = 32
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+INT32 = 2**31 - 1
+"""Sizes and numbers are counted in 32 bits in compiled programs, so no whole number is larger unless it says so."""
 _EXPECTED = {
-    int: "a whole number between -2^63 and 2^63",
+    int: "a whole number",
     float: "a finite number",
     bool: "true or false",
     str: "text in quotes",
@@ -49,6 +55,8 @@ class Setting(NamedTuple):
     """``str``, ``int``, ``float``, ``bool`` or a ``Literal`` of strings."""
     value: Any
     help: str
+    most: int = INT32
+    """Of a whole number: what it is at most."""
 
 
 def to_toml(settings: Any) -> str:
@@ -133,8 +141,8 @@ def describe(settings: Any, unread: bool = True) -> list[tuple[str, str, str, st
     """
     hidden = {} if unread else idle(settings)
     return [
-        (name, " | ".join(get_args(kind)) or kind.__name__, value if isinstance(value, str) else _format(value), text)
-        for name, kind, value, text in _settings(settings)
+        (name, " | ".join(get_args(kind)) or kind.__name__, written(value), text)
+        for name, kind, value, text, _ in _settings(settings)
         if name not in hidden
     ]
 
@@ -148,7 +156,8 @@ def _settings(section: Any, prefix: str = "") -> Iterator[Setting]:
         if is_dataclass(value):
             nested.append((value, f"{prefix}{field.name}."))
         else:
-            yield Setting(prefix + field.name, kinds[field.name], value, field.metadata.get("help", ""))
+            help, most = field.metadata.get("help", ""), field.metadata.get("most", INT32)
+            yield Setting(prefix + field.name, kinds[field.name], value, help, most)
     for value, name in nested:
         yield from _settings(value, name)
 
@@ -221,12 +230,61 @@ def _format(value: Any) -> str:
 # Reading
 
 
+def read_text(path: Path | str, what: str = "config") -> str:
+    """A file's text. Editors of some systems put a byte-order mark first."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as problem:
+        raise UserError(f"The {what} file {path} could not be read: {problem}.") from problem
+
+
 def parse_toml(text: str, source: str) -> dict[str, Any]:
     """A document; what is wrong with one that is none, and in which line."""
     try:
-        return tomllib.loads(text)
+        document = tomllib.loads(text)
+    except RecursionError:
+        raise UserError(f"{source} is nested too deep to be read; sections are {_DEEPEST} deep at most.") from None
     except ValueError as problem:
         raise UserError(f"{source} is not valid TOML: {problem}. Correct it there.") from problem
+    layer: list[Any] = [document]
+    for _ in range(_DEEPEST):
+        layer = [x for outer in layer if isinstance(outer, dict | list) for x in _inside(outer)]
+    if layer:
+        raise UserError(f"{source} is nested too deep to be read; sections are {_DEEPEST} deep at most.")
+    return document
+
+
+def _inside(outer: dict[str, Any] | list[Any]) -> Any:
+    return outer.values() if isinstance(outer, dict) else outer
+
+
+def flat(document: Mapping[str, Any], source: str, prefix: str = "") -> dict[str, Any]:
+    """A document's values by dotted name, whatever they are called: text, numbers and booleans."""
+    found: dict[str, Any] = {}
+    for key, value in document.items():
+        name = RENAMED.get(prefix + key, prefix + key)
+        if isinstance(value, dict):
+            found |= flat(value, source, prefix + key + ".")
+        elif isinstance(value, str | int | float):
+            found[name] = RENAMED_VALUES.get((name, value), value) if isinstance(value, str) else value
+        else:
+            raise UserError(f"{name} is {value!r:.60} in {source}; give text, a number, true or false.")
+    return found
+
+
+def from_values(template: T, values: Mapping[str, Any], prefix: str, source: str) -> T:
+    """One section by itself, from the values of a whole document."""
+    known = {setting.name: setting for setting in _settings(template, prefix)}
+    given = {name: value for name, value in values.items() if name.startswith(prefix)}
+    for name in given:
+        if name not in known:
+            raise _unknown(name, known)
+    return rebuilt(template, {name: _accept(known[name], value, source) for name, value in given.items()}, prefix)
+
+
+def written(value: Any) -> str:
+    """A value as `describe` shows it."""
+    return value if isinstance(value, str) else _format(value)
 
 
 def _flatten(
@@ -254,6 +312,9 @@ def _accept(setting: Setting, value: Any, source: str = "") -> Any:
         if value in get_args(kind):
             return value
     elif kind is int and type(value) in (int, float) and abs(value) < 2**63 and value == int(value):
+        if abs(value) > setting.most:
+            where = f" in {source}" if source else ""
+            raise UserError(f"{setting.name} is {int(value):,}{where}; give at most {setting.most:,}.")
         return int(value)
     elif kind is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)
@@ -264,7 +325,7 @@ def _accept(setting: Setting, value: Any, source: str = "") -> Any:
 
 def _parse(setting: Setting, text: str) -> Any:
     """A value from the command line, where everything is text."""
-    readers = {int: _whole, float: float, bool: lambda word: _BOOLEANS[word.strip().lower()]}
+    readers = {int: whole, float: _real, bool: lambda word: _BOOLEANS[word.strip().lower()]}
     try:
         value = readers.get(setting.kind, str)(text)
     except (ValueError, KeyError, ArithmeticError):
@@ -272,16 +333,34 @@ def _parse(setting: Setting, text: str) -> Any:
     return _accept(setting, value)
 
 
-def _whole(text: str) -> int:
-    """2000, 2_000, 1e6, 1.5k, 20M. Decimal, because 0.29M is not whole in binary."""
+def whole(text: str) -> int:
+    """2000, 2_000, 1e6, 1.5k, 20M; a ``ValueError`` for what is none. Decimal, because 0.29M is not whole in binary."""
     digits, scale = text.strip(), 1
     if digits[-1:].lower() in _MAGNITUDES:
         digits, scale = digits[:-1], _MAGNITUDES[digits[-1].lower()]
-    number = Decimal(digits) * scale
+    number = Decimal(_plain_number(digits)) * scale
     # The bound comes first: writing out 1e999999999 would take all memory.
     if not abs(number) < 2**63 or number != int(number):
         raise ValueError
     return int(number)
+
+
+def _real(text: str) -> float:
+    return float(_plain_number(text.strip()))
+
+
+def _plain_number(text: str) -> str:
+    """Refuse what Python would take for a number and nobody else: 1__0, the digits of other scripts, 'infinity'."""
+    if not text or len(text) > 400 or not _NUMBER.fullmatch(text) or not re.search("[0-9]", text):
+        raise ValueError(text)
+    return text
+
+
+def check_bounds(settings: Any) -> None:
+    """Refuse whole numbers that are too large, also where no text was read: settings can be made in Python."""
+    for setting in _settings(settings):
+        if setting.kind is int:
+            _accept(setting, setting.value)
 
 
 def _refusal(setting: Setting, given: str, source: str = "") -> UserError:

@@ -28,6 +28,8 @@ ScoreName = Literal[
     "exact-regret",
 ]
 
+LARGEST = 2**63 - 1
+"""Of numbers that no array is as long as: seeds, and the steps of a run."""
 OWN = -1
 """The run's own seed, in the place of another."""
 AUTO = -1
@@ -42,9 +44,9 @@ GroundingName = Literal["none", "naive", "samplr"]
 ObjectiveName = Literal["minimax", "regret", "population-regret", "pvl", "exact-regret"]
 
 
-def option(default: Any, help: str) -> Any:
-    """A field with a default and a sentence for the help page."""
-    return field(default=default, metadata={"help": help})
+def option(default: Any, help: str, **bounds: int) -> Any:
+    """A field with a default and a sentence for the help page. Whole numbers are at most 2^31 - 1, or ``most``."""
+    return field(default=default, metadata={"help": help, **bounds})
 
 
 def section(kind: Callable[..., Any], **insists: Any) -> Any:
@@ -401,10 +403,12 @@ class ScanSettings:
 class TrainSettings:
     """The shape of a run. One iteration proposes a batch of levels, plays it, and perhaps learns from it."""
 
-    seed: int = option(0, "everything random comes from this")
-    shared_seed: int = option(OWN, "seed for the replay and edit decisions; -1 for the run's own seed")
+    seed: int = option(0, "everything random comes from this", most=LARGEST)
+    shared_seed: int = option(OWN, "seed for the replay and edit decisions; -1 for the run's own seed", most=LARGEST)
     steps: int = option(
-        250_000_000, "environment steps of one student in the whole run, on all its levels, learned from or not"
+        250_000_000,
+        "environment steps of one student in the whole run, on all its levels, learned from or not",
+        most=LARGEST,
     )
     levels: int = option(32, "levels a student plays at once")
     rollout: int = option(256, "steps on each level in an iteration")

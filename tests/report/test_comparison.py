@@ -74,9 +74,14 @@ def test_a_run_without_evaluations_is_refused(tmp_path: Path):
         read([write(tmp_path / "run", settings("dr"))])
 
 
-def test_a_line_that_is_no_evaluation_is_refused(tmp_path: Path):
-    with refused("has a line that is no evaluation", "mend or delete"):
-        read([write(tmp_path / "run", settings("dr"), [{"iteration": 1, "steps": 1, "suite": "x", "tasks": {}}])])
+def test_a_line_that_is_no_evaluation_is_named_and_left_out(tmp_path: Path):
+    wrong = {"iteration": 1, "steps": 1, "suite": "x", "tasks": {}}
+    said: list[str] = []
+    one = read([write(tmp_path / "run", settings("dr"), [wrong, evaluation(DR[0])])], warn=said.append)
+    assert [record.suite for record in one.runs[0].evaluations] == ["validation-3"]
+    assert said == [
+        f"Line 1 of {tmp_path / 'run' / 'evaluations.jsonl'} is wrong: 'tasks' has no task; it is left out."
+    ]
 
 
 def test_runs_of_different_environments_are_refused(tmp_path: Path):

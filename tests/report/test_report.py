@@ -224,7 +224,7 @@ def test_a_checkpoint_shows_levels_a_lineage_and_the_student(tmp_path: Path):
         return isinstance(node, BufferState)
 
     curriculum = jax.tree.map(lambda x: filled(x) if is_buffer(x) else x, state.curriculum, is_leaf=is_buffer)
-    RunDirectory(path).save_checkpoint(20, state._replace(curriculum=curriculum), {})
+    RunDirectory(path).save_checkpoint(20, state._replace(curriculum=curriculum, iteration=jnp.int32(20)), {})
 
     html = report([path], tmp_path / "page.html", top=3).html
     Page(html)

@@ -34,7 +34,7 @@ if name in os.environ.get("FAKE_FAIL", "").split():
 if name in os.environ.get("FAKE_KILL", "").split():
     os.kill(os.getpid(), 9)
 with (run / "metrics.jsonl").open("a") as file:
-    file.write(json.dumps({{"iteration": 6}}) + chr(10))
+    file.write(json.dumps({{"iteration": 6, "steps": 96}}) + chr(10))
 if name in os.environ.get("FAKE_WAIT", "").split():
     while os.read(0, 100): pass
     sys.exit(130)

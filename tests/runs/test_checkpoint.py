@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tutelage.errors import UserError
-from tutelage.runs import checkpoint
+from tutelage.runs import archive
 from tutelage.runs.checkpoint import DamagedCheckpoint, digest, load, save
 
 
@@ -98,7 +98,7 @@ def test_plain_numpy_opens_it(saved: Path) -> None:
     with np.load(saved, allow_pickle=False) as file:
         assert file["tree/params/first"].tolist() == [[0, 1, 2], [3, 4, 5]]
         manifest = json.loads(file["manifest"].tobytes())
-    assert manifest["format"] == checkpoint.FORMAT
+    assert manifest["format"] == archive.FORMAT
     assert manifest["digest"] == digest(make_tree())
     assert manifest["meta"]["iteration"] == 1
     assert {"path": "rbg", "dtype": "uint32", "shape": [4], "key": "rbg"} in manifest["leaves"]
@@ -319,8 +319,8 @@ def test_an_empty_archive_is_damage(saved: Path) -> None:
 
 
 def test_another_format_is_not_damage(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = checkpoint.FORMAT
-    monkeypatch.setattr(checkpoint, "FORMAT", mine + 1)
+    mine = archive.FORMAT
+    monkeypatch.setattr(archive, "FORMAT", mine + 1)
     said = f"has format {mine}, but this version of tutelage reads format {mine + 1}"
     with pytest.raises(UserError, match=said) as caught:
         load(saved, make_tree())
@@ -347,3 +347,42 @@ def test_changed_settings_are_a_sentence(saved: Path, change: dict[str, Any], se
         load(saved, make_tree() | change)
     assert not isinstance(caught.value, DamagedCheckpoint)
     assert "The settings have changed since it was written" in str(caught.value)
+
+
+# Manifests
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({name: value} for name in ("digest", "meta", "leaves") for value in (None, 3, "x", [], [None])),
+        {"leaves": [{"path": "a", "dtype": "float32", "shape": "33", "key": ""}]},
+        {"leaves": [{"path": "a", "dtype": "float32", "shape": [10**18, 10**18], "key": ""}]},
+        {"format": "2"},
+        {"format": None},
+        {"meta": {"iteration": "1"}},
+    ],
+    ids=str,
+)
+def test_a_manifest_that_is_wrong_is_damage(saved: Path, change: dict[str, Any]) -> None:
+    with np.load(saved) as file:
+        manifest = json.loads(file["manifest"].tobytes()) | change
+    manifest = {name: value for name, value in manifest.items() if value is not None}
+    rewrite(saved, manifest=np.frombuffer(json.dumps(manifest).encode(), np.uint8))
+    with pytest.raises(DamagedCheckpoint):
+        load(saved, make_tree())
+
+
+def test_a_state_of_another_iteration_is_damage(tmp_path: Path) -> None:
+    save(tmp_path / "1.npz", {"iteration": jnp.int32(7)}, {"iteration": 7})
+    assert load(tmp_path / "1.npz", {"iteration": jnp.int32(0)})[1] == {"iteration": 7}
+    save(tmp_path / "2.npz", {"iteration": jnp.int32(7)}, {"iteration": 9})
+    with pytest.raises(DamagedCheckpoint, match="it is of iteration 7 and claims to be of 9"):
+        load(tmp_path / "2.npz", {"iteration": jnp.int32(0)})
+
+
+def test_a_checkpoint_that_grows_when_it_is_read_is_damage(saved: Path) -> None:
+    with zipfile.ZipFile(saved, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("manifest.npy", b"\0" * 10_000_000)
+    with pytest.raises(DamagedCheckpoint, match="it is compressed"):
+        load(saved, make_tree())

@@ -38,6 +38,14 @@ def run(tmp_path: Path) -> RunDirectory:
     return RunDirectory.create(tmp_path / "runs" / "one", SETTINGS)
 
 
+def at(iteration: int, **more: float) -> dict[str, Any]:
+    return {"iteration": iteration, "steps": 10 * iteration, **more}
+
+
+def evaluated(iteration: int) -> dict[str, Any]:
+    return at(iteration) | {"suite": "s", "tasks": {"a": {"solved": 0.5, "return": 1.0, "episodes": 2}}}
+
+
 def no_warning(sentence: str) -> None:
     raise AssertionError(sentence)
 
@@ -126,13 +134,13 @@ def test_the_lock_is_free_again_after_an_error(run: RunDirectory) -> None:
 
 def test_records_from_outside_wait_for_a_moment_and_are_not_kept_beside_training(run: RunDirectory) -> None:
     with run.lock():
-        assert not run.append_unless_trained(EVALUATIONS, [{"iteration": 1}])
+        assert not run.append_unless_trained(EVALUATIONS, [evaluated(1)])
     assert run.read(EVALUATIONS) == []
     with ExitStack() as held:
         held.enter_context(run.lock())
         Timer(0.2, held.pop_all().close).start()  # as somebody does who adds a record
-        assert run.append_unless_trained(EVALUATIONS, [{"iteration": 2}])
-    assert run.read(EVALUATIONS) == [{"iteration": 2}]
+        assert run.append_unless_trained(EVALUATIONS, [evaluated(2)])
+    assert [record["iteration"] for record in run.read(EVALUATIONS)] == [2]
 
 
 def test_a_lock_that_cannot_be_made_is_a_sentence(run: RunDirectory) -> None:
@@ -155,10 +163,11 @@ def test_a_file_system_without_locks_is_a_sentence(run: RunDirectory, monkeypatc
 
 def test_records_come_back(run: RunDirectory) -> None:
     assert run.read(METRICS) == []
-    run.append(METRICS, [{"iteration": 1, "loss": 0.5}, {"iteration": 2, "name": "ü\r\n"}])
-    run.append(METRICS, [{"iteration": 3}])
+    first, second, third = at(1, loss=0.5), at(2, **{"ü\r\n\u2028": 1}), at(3)
+    run.append(METRICS, [first, second])
+    run.append(METRICS, [third])
     run.append(METRICS, [])
-    assert run.read(METRICS) == [{"iteration": 1, "loss": 0.5}, {"iteration": 2, "name": "ü\r\n"}, {"iteration": 3}]
+    assert run.read(METRICS, no_warning) == [first, second, third]
 
 
 def test_numbers_that_are_not_finite_become_null(run: RunDirectory) -> None:
@@ -176,71 +185,123 @@ def test_numbers_that_are_not_finite_become_null(run: RunDirectory) -> None:
             }
         ],
     )
-    assert run.read(METRICS) == [
-        {
-            "nan": None,
-            "inf": [1.0, None],
-            "deep": {"x": [None, 1]},
-            "numpy": None,
-            "jax": [1.0, None],
-            "count": 3,
-            "flag": True,
-        }
-    ]
+    assert json.loads((run.path / METRICS).read_text()) == {
+        "nan": None,
+        "inf": [1.0, None],
+        "deep": {"x": [None, 1]},
+        "numpy": None,
+        "jax": [1.0, None],
+        "count": 3,
+        "flag": True,
+    }
     text = (run.path / METRICS).read_text()
     assert "NaN" not in text
     assert "Infinity" not in text
 
 
 def test_a_torn_last_line_is_left_out(run: RunDirectory) -> None:
-    run.append(METRICS, [{"iteration": 1}])
+    run.append(METRICS, [at(1)])
     whole = (run.path / METRICS).read_bytes()
     for torn in (b'{"iteration": 2, "lo', b'{"iteration": 2}garbage\n', b"\0" * 50, b"3", "é".encode()[:1]):
         (run.path / METRICS).write_bytes(whole + torn)
-        assert run.read(METRICS) == [{"iteration": 1}]
+        assert run.read(METRICS) == [at(1)]
 
 
-def test_damage_further_up_is_not_hidden(run: RunDirectory) -> None:
-    (run.path / METRICS).write_text('{"iteration": 1}\nwhat\n{"iteration": 3}\n')
-    with pytest.raises(UserError, match=r"Line 2 of .*metrics.jsonl is not a JSON record; mend or delete that line"):
-        run.read(METRICS)
+def test_wrong_lines_are_named_and_left_out(run: RunDirectory) -> None:
+    good = [at(1), at(3), at(9)]
+    wrong = ["what", "[]", "null", '{"iteration": "2", "steps": 20}', '{"iteration": 2, "steps": 20, "loss": "low"}']
+    lines = [json.dumps(good[0]), wrong[0], json.dumps(good[1]), *wrong[1:], json.dumps(good[2])]
+    (run.path / METRICS).write_text("\ufeff" + "\n".join(lines) + "\n")
+    said: list[str] = []
+    assert run.read(METRICS, said.append) == good
+    assert said[0] == f"Line 2 of {run.path / METRICS} is not JSON; it is left out."
+    assert said[1] == f"Line 4 of {run.path / METRICS} is a list, and not a record with names; it is left out."
+    assert said[3] == f"2 more lines of {run.path / METRICS} are wrong; they are left out."
+    run.rewind(3)  # what nobody understands is nobody's to delete
+    assert run.read(METRICS) == good[:2]
+    assert all(line in (run.path / METRICS).read_text() for line in wrong)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('{"steps": 1}', "has no 'iteration'"),
+        ('{"iteration": null, "steps": 1}', "has no 'iteration'"),
+        ('{"iteration": true, "steps": 1}', "'iteration' is true, and not a whole number of 0 or more"),
+        ('{"iteration": -1, "steps": 1}', "'iteration' is -1, and not a whole number of 0 or more"),
+        ('{"iteration": 1.0, "steps": 1}', "'iteration' is 1.0"),
+        ('{"iteration": 1, "steps": 1, "x": NaN}', "has the number NaN"),
+        ('{"iteration": 1, "steps": 1, "x": 1e999}', "'x' is Infinity, and not a finite number"),
+        ('{"iteration": 1, "steps": 1, "x": [1]}', "'x' is a list, and not a finite number"),
+        ('{"iteration": 1, "steps": 1, "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "is nested too deep"),
+        ('{"iteration": 1, "steps": 1, "x": ' + "9" * 5000 + "}", "is not JSON"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said(run: RunDirectory, line: str, sentence: str) -> None:
+    (run.path / METRICS).write_text(line + "\n" + json.dumps(at(1)) + "\n")
+    said: list[str] = []
+    assert run.read(METRICS, said.append) == [at(1)]
+    assert len(said) == 1
+    assert sentence in said[0]
+
+
+def test_an_evaluation_is_complete_or_left_out(run: RunDirectory) -> None:
+    task = {"solved": 0.25, "return": 2, "episodes": 4}
+    record = {"iteration": 1, "steps": 10, "suite": "s", "tasks": {"a": task, "b": task | {"solved": 0.75}}}
+    whole = record | {"seed": 0, "student": 0, "greedy": False, "solved": 0.5, "return": 2}
+    wrong: list[Any] = [record | {name: value} for name in record for value in (None, "", [], {}, -1)]
+    wrong += [record | {"tasks": {"a": task | {name: value}}} for name in task for value in (None, "", [], {}, -1e39)]
+    wrong += [record | {"student": "0"}, record | {"greedy": 1}, record | {"tasks": {"a": task | {"episodes": 0}}}]
+    (run.path / EVALUATIONS).write_text("".join(json.dumps(line) + "\n" for line in [*wrong, record]))
+    said: list[str] = []
+    assert run.read(EVALUATIONS, said.append) == [whole]
+    assert said[-1].startswith(f"{len(wrong) - 3} more lines")
+
+
+def test_records_that_cannot_be_read_are_named_and_none(run: RunDirectory) -> None:
+    (run.path / METRICS).mkdir()
+    said: list[str] = []
+    assert run.read(METRICS, said.append) == []
+    assert said[0].startswith(f"{run.path / METRICS} could not be read: Is a directory.")
+    with pytest.raises(UserError, match="could not be read: Is a directory"):
+        run.rewind(0)
 
 
 def test_records_that_cannot_be_written_are_a_sentence(run: RunDirectory) -> None:
     (run.path / METRICS).mkdir()
     with pytest.raises(UserError, match=r"metrics.jsonl could not be written: Is a directory.*tutelage resume"):
-        run.append(METRICS, [{"iteration": 1}])
+        run.append(METRICS, [at(1)])
 
 
 def test_rewind_forgets_what_came_after(run: RunDirectory) -> None:
-    run.append(METRICS, [{"iteration": i, "loss": i / 3} for i in range(1, 6)])
-    run.append(EVALUATIONS, [{"iteration": 3}, {"iteration": 6}])
+    run.append(METRICS, [at(i, loss=i / 3) for i in range(1, 6)])
+    run.append(EVALUATIONS, [evaluated(3), evaluated(6)])
     expected = b"".join((run.path / METRICS).read_bytes().splitlines(keepends=True)[:3])
     with (run.path / METRICS).open("ab") as file:
         file.write(b'{"iteration": 6, "lo')
     run.rewind(3)
     assert (run.path / METRICS).read_bytes() == expected
-    assert run.read(EVALUATIONS) == [{"iteration": 3}]
-    run.append(METRICS, [{"iteration": 4}])
+    assert [record["iteration"] for record in run.read(EVALUATIONS)] == [3]
+    run.append(METRICS, [at(4)])
     assert [record["iteration"] for record in run.read(METRICS)] == [1, 2, 3, 4]
 
 
 def test_rewind_ends_a_whole_line_that_lacks_its_end(run: RunDirectory) -> None:
-    (run.path / METRICS).write_text('{"iteration": 1}')
+    (run.path / METRICS).write_text(json.dumps(at(1)))
     run.rewind(1)
-    run.append(METRICS, [{"iteration": 2}])
-    assert run.read(METRICS) == [{"iteration": 1}, {"iteration": 2}]
+    run.append(METRICS, [at(2)])
+    assert run.read(METRICS) == [at(1), at(2)]
 
 
 def test_rewind_makes_and_rewrites_nothing_without_need(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.append(METRICS, [{"iteration": 1}])
+    run.append(METRICS, [at(1)])
     monkeypatch.setattr(os, "replace", no_warning)
     run.rewind(1)
     assert not (run.path / EVALUATIONS).exists()
 
 
 def test_rewind_is_atomic(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.append(METRICS, [{"iteration": 1}, {"iteration": 2}])
+    run.append(METRICS, [at(1), at(2)])
 
     def fail(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -282,7 +343,7 @@ def test_a_failed_save_costs_nothing(run: RunDirectory, monkeypatch: pytest.Monk
 
 
 def test_records_reach_the_disk_before_the_checkpoint(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.append(METRICS, [{"iteration": 1}])
+    run.append(METRICS, [at(1)])
     calls: list[str] = []
     fsync, replace = os.fsync, os.replace
 
@@ -332,3 +393,15 @@ def test_changed_settings_are_not_passed_over(run: RunDirectory) -> None:
     run.save_checkpoint(1, TREE, {})
     with pytest.raises(UserError, match="The settings have changed"):
         run.load_latest({**TREE, "b": jnp.zeros(3)}, no_warning)
+
+
+def test_a_checkpoint_under_another_name_is_passed_over(run: RunDirectory) -> None:
+    for iteration in (1, 2):
+        run.save_checkpoint(iteration, TREE, {})
+    run.checkpoints()[1].rename(run.path / "checkpoints" / "000000009.npz")
+    (run.path / "checkpoints" / "000000010.npz").mkdir()
+    said: list[str] = []
+    latest = run.load_latest(TREE, said.append)
+    assert latest is not None
+    assert latest[2] == 1
+    assert said == ["Checkpoint 000000009.npz is damaged (it is not of that iteration); falling back to 000000001.npz."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .parser import add_comparison, parser_of
+from .terminal import warn
 
 
 def run(arguments: list[str]) -> int:
@@ -13,7 +14,7 @@ def run(arguments: list[str]) -> int:
     from ..report.comparison import compare
     from ..report.records import common_suites
 
-    compared = compare(options.runs, options.suite, options.measure, options.against, options.interval)
+    compared = compare(options.runs, options.suite, options.measure, options.against, options.interval, warn)
     print(compared.text())
     others = [name for name in common_suites(compared.study.runs) if name != compared.study.suite]
     if others:

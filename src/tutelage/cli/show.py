@@ -1,8 +1,7 @@
-"""`tutelage show`."""
+"""`tutelage show`. It reads a run as data: no code of the run's environment or method is needed, and none is run."""
 
 from __future__ import annotations
 
-from ..runs.launch import start_jax
 from .parser import parser_of
 from .terminal import warn
 
@@ -12,38 +11,42 @@ def run(arguments: list[str]) -> int:
     parser = parser_of("show")
     parser.add_argument("run", help="the directory of the run")
     options = parser.parse_args(arguments)
-    start_jax()
     from ..figures import unit
-    from ..runs import session
-    from ..runs.directory import EVALUATIONS, METRICS
+    from ..runs.directory import EVALUATIONS, METRICS, RunDirectory
 
-    run = session.load(options.run, warn)
-    settings, trainer = run.settings, run.trainer
+    directory = RunDirectory.open(options.run)
+    settings, state = directory.outline(), directory.inspect_latest(warn)
+    iteration = state.iteration if state else 0
     rows = [
         ("environment", settings.environment),
         ("method", settings.method),
         ("seed", str(settings.train.seed)),
-        ("iterations", f"{run.iteration:,} of {trainer.iterations:,}{' (finished)' if run.finished else ''}"),
-        ("steps", f"{run.iteration * trainer.steps_per_iteration:,}{_of_each(trainer.students)}"),
+        ("iterations", f"{iteration:,} of {settings.iterations:,}{_finished(iteration >= settings.iterations)}"),
+        ("steps", f"{iteration * settings.steps_per_iteration:,}{_of_each(state.students if state else 1)}"),
     ]
-    metrics = run.directory.read(METRICS)
+    metrics = directory.read(METRICS, warn)
     if metrics:
         last = metrics[-1]
-        rows.append(("last logged", f"iteration {last['iteration']:,}, {last['steps_per_second']:,.0f} steps a second"))
+        speed = f", {last['steps_per_second']:,.0f} steps a second" if "steps_per_second" in last else ""
+        rows.append(("last logged", f"iteration {last['iteration']:,}{speed}"))
         rows += [
             (f"  {name}", f"{last[name]:.3f} {unit(name)}".rstrip()) for name in sorted(last) if _worth_showing(name)
         ]
-    evaluations = run.directory.read(EVALUATIONS)
+    evaluations = directory.read(EVALUATIONS, warn)
     if evaluations:
         last = evaluations[-1]
         rows.append(
             ("last evaluation", f"{last['suite']} at iteration {last['iteration']:,}: {last['solved']:.2f} solved")
         )
         rows += [(f"  {task}", f"{figures['solved']:.2f}") for task, figures in last["tasks"].items()]
-    rows.append(("digest", run.digest))
-    width = max(len(name) for name, _ in rows)
+    rows.append(("digest", state.digest if state else "none yet: there is no whole checkpoint"))
+    width = min(max(len(name) for name, _ in rows), 60)
     print("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
     return 0
+
+
+def _finished(finished: bool) -> str:
+    return " (finished)" if finished else ""
 
 
 def _worth_showing(name: str) -> bool:

@@ -20,7 +20,7 @@ from ..evaluation.statistics import (
     standard_error,
     welch,
 )
-from .records import Measure, Method, Study, method_called, read, settings_that_differ
+from .records import Measure, Method, Study, Warn, method_called, read, settings_that_differ
 from .tables import Cell, Table, row, to_text
 
 LEVEL = 0.95
@@ -206,14 +206,15 @@ def compare(
     measure: Measure | None = None,
     against: str = "",
     level: float | None = None,
+    warn: Warn = lambda sentence: None,
 ) -> Comparison:
     """Compare runs, groups of seeds or whole studies by their newest evaluations on a suite.
 
     The measure is the solved rate; without one, the return where nothing was solved yet. The reference is the method
     called ``against``, without a name the first. Intervals are of 95% where there are three seeds or more; to ask for a
-    ``level`` is to insist on them.
+    ``level`` is to insist on them. ``warn`` hears of records that are wrong and left out.
     """
-    return comparison(read(paths, suite), measure, against, level)
+    return comparison(read(paths, suite, warn), measure, against, level)
 
 
 def telling(study: Study) -> Measure:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from .. import config
 from ..errors import UserError, require, unknown
 from ..plugins import label
 from ..runs.directory import CONFIG, EVALUATIONS, METRICS, RunDirectory
 from ..runs.group import RunGroup, is_group
+from ..runs.outline import Outline
 from ..runs.study import COPY as STUDY
-from ..settings import Settings
 
 Measure = Literal["solved", "return"]
 MEASURES: tuple[Measure, ...] = ("solved", "return")
+Warn = Callable[[str], None]
 
 _NOT_THE_METHOD = {
     f"train.{name}"
@@ -67,7 +67,7 @@ class RunRecord:
     """What a run has written down."""
 
     path: Path
-    settings: Settings
+    settings: Outline
     metrics: tuple[dict[str, Any], ...]
     evaluations: tuple[EvaluationRecord, ...]
     """Of its product (the first student), acting as it was trained to. Never none."""
@@ -134,13 +134,14 @@ class Study:
         return tuple(run for method in self.methods for run in method.runs)
 
 
-def read(paths: Sequence[Path | str], suite: str = "") -> Study:
+def read(paths: Sequence[Path | str], suite: str = "", warn: Warn = lambda sentence: None) -> Study:
     """Read runs, groups of seeds, studies or directories of runs, and sort them into methods in the order given.
 
     Without a suite, it is the one that the runs watched in training, or else the first that all were evaluated on.
+    ``warn`` hears of lines that are wrong, which are left out.
     """
     require(len(paths) > 0, "No runs were given; name the directory of at least one.")
-    runs = [run for path in paths for run in _at(Path(path))]
+    runs = [run for path in paths for run in _at(Path(path), warn)]
     _require_different(runs)
     first = runs[0]
     for run in runs:
@@ -170,16 +171,16 @@ def _common_tasks(runs: Sequence[RunRecord], suite: str) -> tuple[str, ...]:
     return tasks
 
 
-def _at(path: Path) -> list[RunRecord]:
+def _at(path: Path, warn: Warn) -> list[RunRecord]:
     if is_group(path):
-        return [_record(directory) for directory in RunGroup.open(path).runs()]
+        return [_record(directory, warn) for directory in RunGroup.open(path).runs()]
     inside = [] if (path / CONFIG).is_file() else runs_below(path)
     if not inside:
-        return [_record(RunDirectory.open(path))]
+        return [_record(RunDirectory.open(path), warn)]
     # A study may be on its way: what was not evaluated yet has nothing to say.
     started = [run for run in inside if (run / EVALUATIONS).is_file()]
     require(bool(started), f"None of the {len(inside)} runs in {path} has been evaluated yet; train them further.")
-    return [_record(RunDirectory.open(run)) for run in started]
+    return [_record(RunDirectory.open(run), warn) for run in started]
 
 
 def runs_below(path: Path) -> list[Path]:
@@ -188,11 +189,11 @@ def runs_below(path: Path) -> list[Path]:
     return sorted(found, key=lambda run: (run.parent, len(run.name), run.name))
 
 
-def _record(directory: RunDirectory) -> RunRecord:
+def _record(directory: RunDirectory, warn: Warn) -> RunRecord:
     evaluations = tuple(
-        _evaluation(record, directory.path)
-        for record in directory.read(EVALUATIONS)
-        if record.get("student", 0) == 0 and not record.get("greedy", False)
+        _evaluation(record)
+        for record in directory.read(EVALUATIONS, warn)
+        if record["student"] == 0 and not record["greedy"]
     )
     require(
         len(evaluations) > 0,
@@ -200,23 +201,15 @@ def _record(directory: RunDirectory) -> RunRecord:
     )
     method = directory.path.resolve().parent
     group = method.name if (method.parent / STUDY).is_file() else ""
-    return RunRecord(directory.path, directory.settings(), tuple(directory.read(METRICS)), evaluations, group)
+    metrics = tuple(directory.read(METRICS, warn))
+    return RunRecord(directory.path, directory.outline(), metrics, evaluations, group)
 
 
-def _evaluation(record: Mapping[str, Any], path: Path) -> EvaluationRecord:
-    try:
-        tasks = {
-            name: TaskScore(float(task["solved"]), float(task["return"]), int(task["episodes"]))
-            for name, task in record["tasks"].items()
-        }
-        if not tasks:
-            raise ValueError("no tasks")
-        return EvaluationRecord(int(record["steps"]), str(record["suite"]), tasks)
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise UserError(
-            f"{path / EVALUATIONS} has a line that is no evaluation ({type(problem).__name__}: {problem}); "
-            "mend or delete that line."
-        ) from problem
+def _evaluation(record: Mapping[str, Any]) -> EvaluationRecord:
+    tasks = {
+        name: TaskScore(task["solved"], task["return"], task["episodes"]) for name, task in record["tasks"].items()
+    }
+    return EvaluationRecord(record["steps"], record["suite"], tasks)
 
 
 def _require_different(runs: Sequence[RunRecord]) -> None:
@@ -255,7 +248,7 @@ def _common_suite(runs: Sequence[RunRecord], asked: str) -> str:
 
 def _identity(run: RunRecord) -> dict[str, str]:
     """Settings that make the method, as text."""
-    return {name: value for name, _, value, _ in config.describe(run.settings) if name not in _NOT_THE_METHOD}
+    return {name: value for name, value in run.settings.values.items() if name not in _NOT_THE_METHOD}
 
 
 def _methods(runs: Sequence[RunRecord]) -> tuple[Method, ...]:

@@ -39,7 +39,7 @@ def write_report(
     """
     files = _files(Path(out))
     require(top >= 0, f"{top} levels were asked for; give 0 or more.")
-    study = read(paths, suite)
+    study = read(paths, suite, warn)
     compared = comparison(study, measure, against, level)
     pictures = {}
     if top:

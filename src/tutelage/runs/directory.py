@@ -11,19 +11,21 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple, TypeVar
 
 from .. import config
 from ..compose import preset
 from ..errors import UserError
 from ..settings import Settings
+from . import archive, lines, schema
 from .files import Busy, locked, write_atomically
+from .outline import Outline, read_outline
 
 CONFIG = "config.toml"
 METRICS = "metrics.jsonl"
@@ -33,9 +35,24 @@ CHECKPOINTS = "checkpoints"
 LOCK = ".lock"
 GROUP = "seeds.json"
 """In a directory that holds the runs of one program (``group.py``)."""
-RECORDS = (METRICS, EVALUATIONS)
+RECORDS = {METRICS: schema.metrics, EVALUATIONS: schema.evaluation}
+"""Files of records, and what a line of each may say."""
 PATIENCE = 1.0
 """Seconds to wait for a lock: who adds a record has it for a moment, who trains has it for long."""
+
+
+_STUDENTS = "students/"
+"""What the paths of the students' arrays begin with in a checkpoint; their first axis is the student's."""
+
+T = TypeVar("T")
+
+
+class Standing(NamedTuple):
+    """Where a run stands, as its newest checkpoint has it."""
+
+    iteration: int
+    students: int
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -77,6 +94,10 @@ class RunDirectory:
         """What the run was asked to do."""
         return read_settings(self.path / CONFIG)
 
+    def outline(self) -> Outline:
+        """The same as data, for who runs no code of its environment and method."""
+        return read_outline(self.path / CONFIG)
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Be the only process that writes here. The system lets go of the lock however this process ends."""
@@ -85,11 +106,8 @@ class RunDirectory:
 
     def append(self, file: str, records: Iterable[Mapping[str, Any]]) -> None:
         """Add lines of JSON. Numbers that are not finite become null: JSON has no others."""
-        lines = "".join(json.dumps(_plain(record), allow_nan=False) + "\n" for record in records)
         try:
-            with (self.path / file).open("ab+") as stream:
-                _drop_torn_line(stream)
-                stream.write(lines.encode())
+            lines.append(self.path / file, records)
         except OSError as problem:
             raise UserError(
                 f"{self.path / file} could not be written: {problem.strerror or problem}. "
@@ -105,24 +123,35 @@ class RunDirectory:
             return False
         return True
 
-    def read(self, file: str) -> list[dict[str, Any]]:
-        """All records of a file, none if it is not there yet. A last line that was cut off is left out."""
-        return [record for record, _ in self._lines(file)]
+    def read(self, file: str, warn: Callable[[str], None] = lambda sentence: None) -> list[dict[str, Any]]:
+        """All records of a file, none if it is not there yet. A last line that was cut off is left out, and so are
+        wrong ones, each with a sentence.
+        """
+        return lines.records(self.path / file, RECORDS[file], warn)
 
     def rewind(self, iteration: int) -> None:
-        """Forget what came after an iteration: records, a last line that was cut off, checkpoints (damaged ones)."""
-        for file in RECORDS:
+        """Forget what came after an iteration: records, a last line that was cut off, checkpoints (damaged ones).
+        Lines that say nothing stay as they are.
+        """
+        for file, check in RECORDS.items():
             path = self.path / file
-            kept = b"".join(line for record, line in self._lines(file) if record.get("iteration", 0) <= iteration)
+            kept = b"".join(
+                line.raw
+                for line in lines.read(path, check)
+                if line.record is None or line.record["iteration"] <= iteration
+            )
             if path.exists() and path.read_bytes() != kept:
                 write_atomically(path, kept)
         for path in self.checkpoints():
             if int(path.stem) > iteration:
-                path.unlink()
+                _remove(path)
 
     def checkpoints(self) -> list[Path]:
         """Oldest first."""
-        return sorted(path for path in (self.path / CHECKPOINTS).glob("*.npz") if path.stem.isdigit())
+        found = [
+            path for path in (self.path / CHECKPOINTS).glob("*.npz") if path.stem.isdigit() and path.stem.isascii()
+        ]
+        return sorted((path for path in found if path.is_file()), key=lambda path: int(path.stem))
 
     def save_checkpoint(self, iteration: int, tree: Any, meta: Mapping[str, Any]) -> Path:
         """Write a checkpoint, then drop all but the newest two. The records go to the disk ahead of it."""
@@ -135,7 +164,8 @@ class RunDirectory:
         checkpoint.save(path, tree, {**meta, "iteration": iteration})
         # What a killed process did not finish is of no use to anybody.
         for useless in [*self.checkpoints()[:-2], *path.parent.glob("*.tmp")]:
-            useless.unlink()
+            with suppress(OSError):  # there will be another time
+                useless.unlink()
         return path
 
     def load_latest(
@@ -147,29 +177,38 @@ class RunDirectory:
         """
         from . import checkpoint
 
+        found = self._newest(
+            lambda path: checkpoint.load(path, like), lambda pair: pair[1].get("iteration", -1), warn, until
+        )
+        return None if found is None else (*found, found[1]["iteration"])
+
+    def inspect_latest(self, warn: Callable[[str], None]) -> Standing | None:
+        """The same without its tree, for who knows nothing of its structure."""
+        found = self._newest(archive.read, lambda found: found.meta.get("iteration", -1), warn)
+        if found is None:
+            return None
+        students = next((spec.shape[0] for spec in found.specs if spec.path.startswith(_STUDENTS) and spec.shape), 1)
+        return Standing(found.meta["iteration"], students, found.digest)
+
+    def _newest(
+        self,
+        read: Callable[[Path], T],
+        iteration: Callable[[T], int],
+        warn: Callable[[str], None],
+        until: float = math.inf,
+    ) -> T | None:
+        """The newest checkpoint that is whole, and is what its name says."""
         newest_first = [path for path in self.checkpoints()[::-1] if int(path.stem) <= until]
         for path, older in zip_longest(newest_first, newest_first[1:]):
             try:
-                tree, meta = checkpoint.load(path, like)
-                return tree, meta, meta["iteration"]
-            except checkpoint.DamagedCheckpoint as problem:
+                found = read(path)
+                if iteration(found) != int(path.stem):
+                    raise archive.DamagedCheckpoint(path, "it is not of that iteration")
+                return found
+            except archive.DamagedCheckpoint as problem:
                 way_out = f"falling back to {older.name}" if older else "starting again from the beginning"
                 warn(f"Checkpoint {path.name} is damaged ({problem.reason}); {way_out}.")
         return None
-
-    def _lines(self, file: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-        path = self.path / file
-        lines = path.read_bytes().splitlines() if path.exists() else []
-        for number, line in enumerate(lines, start=1):
-            try:
-                record = json.loads(line)
-                if not isinstance(record, dict):
-                    raise ValueError
-            except ValueError as problem:
-                if number == len(lines):  # the process was killed while it wrote
-                    return
-                raise UserError(f"Line {number} of {path} is not a JSON record; mend or delete that line.") from problem
-            yield record, line + b"\n"
 
 
 def new_directory(path: Path | str, inside: Iterable[str]) -> Path:
@@ -194,34 +233,18 @@ def new_directory(path: Path | str, inside: Iterable[str]) -> Path:
 
 def read_settings(path: Path | str) -> Settings:
     """Settings from a config file, such as one that a run has left."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(f"The config file {path} could not be read: {problem}.") from problem
+    text = config.read_text(path)
     return config.from_toml(text, preset(*config.names(text, str(path))), str(path))
 
 
-def _plain(value: Any) -> Any:
-    """A record of numbers and arrays as JSON can hold it."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if hasattr(value, "tolist"):  # arrays and scalars of numpy and JAX
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _drop_torn_line(stream: BinaryIO) -> None:
-    """Forget a last line that a killed process did not finish, so that nothing is written onto it."""
-    size = stream.seek(0, os.SEEK_END)
-    if size == 0:
-        return
-    stream.seek(size - 1)
-    if stream.read() == b"\n":
-        return
-    stream.seek(0)
-    stream.truncate(stream.read().rfind(b"\n") + 1)
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError as problem:
+        raise UserError(
+            f"{path} is of a later iteration and could not be removed: {problem.strerror or problem}. Remove it, or "
+            "give write permission there."
+        ) from problem
 
 
 def _sync(path: Path) -> None:

@@ -55,11 +55,7 @@ class Study:
 
 def read(path: Path | str) -> Study:
     """The study that a file describes."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(f"The study file {path} could not be read: {problem}.") from problem
-    return parse(text, str(path))
+    return parse(config.read_text(path, "study"), str(path))
 
 
 def parse(text: str, source: str) -> Study:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..errors import UserError, require
 from ..settings import OWN, Settings
+from . import schema
 from .directory import CONFIG, GROUP, RunDirectory, new_directory
 from .files import write_atomically
 
@@ -93,8 +94,8 @@ def require_alone(path: Path | str) -> None:
 
 def _names(path: Path) -> tuple[str, ...]:
     try:
-        return tuple(json.loads((path / GROUP).read_text())["runs"])
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+        return tuple(schema.group(schema.document((path / GROUP).read_bytes()))["runs"])
+    except (OSError, schema.Wrong) as problem:
         raise UserError(
-            f'{path / GROUP} could not be read ({problem}); it should say {{"runs": ["seed-0", ...]}}.'
+            f'{path / GROUP} could not be read: it {problem}; it should say {{"runs": ["seed-0", ...]}}.'
         ) from problem

@@ -147,7 +147,7 @@ def load(path: Path | str, warn: Callable[[str], None] = print) -> Run:
     settings = directory.settings()
     # Reading needs one device, however many the run is trained on.
     trainer = build(replace(settings, train=replace(settings.train, devices=1)))
-    (state,), iteration = _restore([directory], trainer, [settings], warn)
+    (state,), iteration, _ = _restore([directory], trainer, [settings], warn)
     return Run(directory, settings, trainer, state, iteration)
 
 
@@ -250,14 +250,15 @@ def _checked(settings: Settings, log: Sequence[str], domain: Domain | None, seed
 
 def _restore(
     directories: Sequence[RunDirectory], trainer: Trainer, each: Sequence[Settings], warn: Callable[[str], None]
-) -> tuple[list[TrainState], int]:
+) -> tuple[list[TrainState], int, list[int]]:
     """The newest states that all runs have whole: a killed process may have written some checkpoints of an iteration
-    and not others. Every run keeps two, so there is one that they share.
+    and not others. Every run keeps two, so there is one that they share. Also their iteration, and the steps that each
+    run has learned from.
     """
     starts = [trainer.init(settings.train.seed, settings.train.shared_seed) for settings in each]
     found: list[Any] = [trainer.devices.local(start) for start in starts]
 
-    def newest() -> int:
+    def newest() -> list[Any]:
         until = math.inf
         while True:
             latest = [
@@ -268,12 +269,12 @@ def _restore(
             until = min(iterations)
             if until == max(iterations):
                 found[:] = [state for state, _, _ in latest]
-                return until
+                return [until, [meta.get("learned_steps", 0) for _, meta, _ in latest]]
 
-    iteration = broadcast_from_main(newest)
+    iteration, learned = broadcast_from_main(newest)
     if iteration == 0:
-        return starts, 0
-    return [trainer.devices.replicate(broadcast_tree(state)) for state in found], iteration
+        return starts, 0, learned
+    return [trainer.devices.replicate(broadcast_tree(state)) for state in found], iteration, learned
 
 
 def _train(
@@ -291,7 +292,7 @@ def _train(
         interrupted = held.enter_context(interruptible())
         domain, schedule, seeds = trainer.domain, each[0].train, len(directories)
         suite = domain.suites[schedule.suite]
-        states, iteration = _restore(directories, trainer, each, progress.said)
+        states, iteration, learned = _restore(directories, trainer, each, progress.said)
         state = stack(states)
         for directory in directories:
             on_main_process(directory.rewind, iteration)
@@ -329,7 +330,7 @@ def _train(
             progress.evaluated(iteration, pooled(results))
 
         def untested() -> list[int]:
-            records = [directory.read(EVALUATIONS) for directory in directories]
+            records = [directory.read(EVALUATIONS, progress.said) for directory in directories]
             return [i for i in range(seeds) if not any(record["iteration"] == 0 for record in records[i])]
 
         def write(records: Sequence[Mapping[str, Any]]) -> None:
@@ -338,12 +339,11 @@ def _train(
                 copy.metrics(record)
 
         def save(iteration: int) -> None:
-            for directory, state in zip(directories, own(), strict=True):
-                directory.save_checkpoint(iteration, state, {})
+            for directory, state, steps in zip(directories, own(), learned, strict=True):
+                directory.save_checkpoint(iteration, state, {"learned_steps": steps})
 
         if iteration == 0 and (who := broadcast_from_main(untested)):
             on_main_process(test, 0, who)
-        learned = broadcast_from_main(lambda: [_learned_steps(directory) for directory in directories])
         stopped = False
         while iteration < trainer.iterations and not (stopped := any_process(interrupted())):
             began = time.perf_counter()
@@ -398,12 +398,6 @@ def _metrics_record(
     }
     record |= {f"{name}/share": float(share) for name, share in zip(SOURCES, sources, strict=True) if share > 0}
     return record | _means({name: np.asarray(values) for name, values in log.metrics.items()}, number)
-
-
-def _learned_steps(directory: RunDirectory) -> int:
-    """Steps that students have learned from so far, as the newest record has it."""
-    records = directory.read(METRICS)
-    return int(records[-1].get("learned_steps", 0)) if records else 0
 
 
 def _means(log: Mapping[str, np.ndarray], number: int) -> dict[str, float]:

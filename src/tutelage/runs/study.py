@@ -20,7 +20,7 @@ from statistics import mean
 from typing import Any, Protocol
 
 from ..errors import UserError, require
-from . import grid
+from . import grid, lines, schema
 from .directory import ABOUT, CHECKPOINTS, CONFIG, EVALUATIONS, LOCK, METRICS, RunDirectory
 from .engines import Engine, Job
 from .files import is_locked, locked, write_atomically
@@ -62,7 +62,11 @@ class StudyRun:
     @property
     def iteration(self) -> int:
         """The last one that was logged."""
-        return self.plan.iterations if self.finished else int(_last(self.path / METRICS).get("iteration", 0))
+        return (
+            self.plan.iterations
+            if self.finished
+            else lines.last(self.path / METRICS, schema.metrics).get("iteration", 0)
+        )
 
     def held_out(self) -> dict[str, Any]:
         """The last evaluation on the suite that the run watches; empty if there is none."""
@@ -240,14 +244,3 @@ def finish(directory: Path, runs: Sequence[StudyRun], write: Callable[[str], Non
         solved, returned = (mean(record[name] for record in records) for name in ("solved", "return"))
         write(f"{group:<{width}}  {solved:>6.3f}  {returned:>8.3f}  {len(records):>3}  {suite}")
     write("Means over n seeds of each run's last evaluation.")
-
-
-def _last(file: Path, size: int = 1 << 16) -> dict[str, Any]:
-    """The last whole record of a file that somebody is writing; empty if there is none. Reads only its end."""
-    try:
-        with file.open("rb") as stream:
-            stream.seek(max(0, stream.seek(0, 2) - size))
-            lines = stream.read().split(b"\n")[:-1]  # what follows the last newline is being written
-        return json.loads(lines[-1]) if lines else {}
-    except (OSError, ValueError):
-        return {}
