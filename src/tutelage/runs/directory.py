@@ -23,7 +23,7 @@ from .. import config
 from ..compose import preset
 from ..errors import UserError
 from ..settings import Settings
-from . import archive, lines, schema
+from . import lines, schema
 from .files import Busy, locked, write_atomically
 from .outline import Outline, read_outline
 
@@ -184,6 +184,8 @@ class RunDirectory:
 
     def inspect_latest(self, warn: Callable[[str], None]) -> Standing | None:
         """The same without its tree, for who knows nothing of its structure."""
+        from . import archive
+
         found = self._newest(archive.read, lambda found: found.meta.get("iteration", -1), warn)
         if found is None:
             return None
@@ -198,14 +200,16 @@ class RunDirectory:
         until: float = math.inf,
     ) -> T | None:
         """The newest checkpoint that is whole, and is what its name says."""
+        from .archive import DamagedCheckpoint
+
         newest_first = [path for path in self.checkpoints()[::-1] if int(path.stem) <= until]
         for path, older in zip_longest(newest_first, newest_first[1:]):
             try:
                 found = read(path)
                 if iteration(found) != int(path.stem):
-                    raise archive.DamagedCheckpoint(path, "it is not of that iteration")
+                    raise DamagedCheckpoint(path, "it is not of that iteration")
                 return found
-            except archive.DamagedCheckpoint as problem:
+            except DamagedCheckpoint as problem:
                 way_out = f"falling back to {older.name}" if older else "starting again from the beginning"
                 warn(f"Checkpoint {path.name} is damaged ({problem.reason}); {way_out}.")
         return None
