@@ -87,8 +87,10 @@ def test_presets_of_environments_mention_no_method(path: Path) -> None:
 SAME_WORD = {(f"envs/maze/{file}.py", "minigrid") for file in ("settings", "env")}
 """Mazes may pay as MiniGrid does: there the word names a rule."""
 
-BUILT_ON = {("lava", "maze")}
-"""A room with lava is a maze whose walls burn: the teacher's tasks and searches are the maze's."""
+BUILT_ON = {("lava", "maze"), ("minihack_lava", "lava")}
+"""A room with lava is a maze whose walls burn: the teacher's tasks and searches are the maze's. In MiniHack the
+levels of our own environments are played.
+"""
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -406,8 +406,8 @@ IN_A_SESSION = {"seed", "shared_seed", "log_every", "evaluate_every", "checkpoin
 CASES = [(environment, method, "") for environment in ENVIRONMENTS for method in built_in()]
 DESIGNED = ("minimax", "paired", "population-paired", "repaired")
 IMPOSSIBLE = {
-    *((name, "alp-gmm", "") for name in ("maze", "lava", "racing")),
-    *((name, "samplr", "") for name in ("maze", "lava", "walker", "matrix", "minigrid", "racing")),
+    *((name, "alp-gmm", "") for name in ("maze", "lava", "minihack-lava", "racing")),
+    *((name, "samplr", "") for name in ("maze", "lava", "minihack-lava", "walker", "matrix", "minigrid", "racing")),
     *(("minigrid", method, "") for method in ("accel", "alp-gmm", *DESIGNED)),
 }
 """Mazes, lava and tracks are no vectors, MiniGrid's rooms are drawn and not designed, and these hide nothing."""

@@ -48,8 +48,12 @@ def levels(domain: Domain) -> Iterator[Any]:
 def episode(domain: Domain, level: Any) -> Any:
     """The states of an episode as ``record`` gives them."""
     if isinstance(domain.env, HostEnvironment):
-        actions = np.random.default_rng(0).normal(size=(STEPS + 1, domain.env.action_space.n))
-        return {"seed": np.zeros(STEPS + 1, np.int32), "action": actions.astype(np.float32)}
+        random, space = np.random.default_rng(0), domain.env.action_space
+        if isinstance(space, Discrete):
+            actions = random.integers(space.n, size=STEPS + 1, dtype=np.int32)
+        else:
+            actions = random.normal(size=(STEPS + 1, space.n)).astype(np.float32)
+        return {"seed": np.zeros(STEPS + 1, np.int32), "action": actions}
     key, env = jax.random.key(0), domain.env
     level = env.prepare(level)
     state, _ = env.reset(key, level)

@@ -100,6 +100,9 @@ ENVIRONMENTS: dict[str, EnvironmentEntry] = {
             "minigrid", "MiniGrid's rooms, doors, keys, boxes and balls, fully observed", "tutelage.envs.minigrid"
         ),
         PackageEntry("lava", "a small room with lava, seen whole: LavaGrid of chapter 5", "tutelage.envs.lava"),
+        PackageEntry(
+            "minihack-lava", "LavaGrid in MiniHack itself, in worker processes", "tutelage.envs.minihack_lava"
+        ),
         PackageEntry("walker", "BipedalWalker on terrains of eight parameters", "tutelage.envs.walker"),
         PackageEntry("racing", "car racing from pictures on designed tracks, with black ice", "tutelage.envs.racing"),
         PackageEntry("matrix", "one-step games given by a payoff matrix, with exact answers", "tutelage.envs.matrix"),

@@ -26,10 +26,10 @@ def fruit_level(text: str = TWO_ROOMS, right: bool = True) -> dict[str, np.ndarr
     rows = text.strip("\n").splitlines()
     grid = np.array([list(row.ljust(max(map(len, rows)))) for row in rows])
     tiles = np.zeros(grid.shape, np.uint8)
-    for character, tile in {".": 1, "@": 1, "a": 1, "b": 1, "#": 2, "+": 3}.items():
+    for character, tile in {".": 2, "@": 2, "a": 2, "b": 2, "#": 1, "+": 3}.items():
         tiles[grid == character] = tile
     places = {name: np.argwhere(grid == character)[0][::-1].astype(np.int32) for name, character in PLACES.items()}
-    return {"tiles": tiles, "right": np.array(right), **places}
+    return {"tiles": tiles, "apple_pays": np.array(right), **places}
 
 
 PLACES = {"start": "@", "apple": "a", "banana": "b"}

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from tutelage.envs.minihack.engine import HIT_POINTS, TURN
-from tutelage.envs.minihack.fruit.simulator import simulator
+from tutelage.envs.minihack_fruit.simulator import simulator
 
 from .made_levels import EAT, KICK, NW, ONE_ROOM, SE, E, N, S, W, fruit_level
 
@@ -27,7 +27,7 @@ def start(game, level, seed=0):
     ("right", "fruit", "reward"), [(True, 1, 3.0), (False, 2, 10.0), (True, 2, 0.0), (False, 1, 0.0)]
 )
 def test_the_right_fruit_pays_and_either_is_the_end(right, fruit, reward):
-    with closing(simulator()) as game:
+    with closing(simulator(penalty="none")) as game:
         start(game, fruit_level(ONE_ROOM, right))
         rewards, ends = play(game, [E] * fruit + [EAT, E, KICK, SE, EAT, EAT, NW])
     assert rewards == [0.0] * (len(rewards) - 1) + [reward]
@@ -35,7 +35,7 @@ def test_the_right_fruit_pays_and_either_is_the_end(right, fruit, reward):
 
 
 def test_a_locked_door_is_kicked_open_in_two_steps_a_kick():
-    with closing(simulator(penalty=-0.01)) as game:
+    with closing(simulator()) as game:
         start(game, fruit_level())
         play(game, [SE, E, E])
         turn = int(game.engine.stats[TURN])
@@ -57,7 +57,7 @@ def test_a_locked_door_is_kicked_open_in_two_steps_a_kick():
 
 
 def test_who_kicks_walls_dies_and_gets_nothing():
-    with closing(simulator()) as game:
+    with closing(simulator(penalty="none")) as game:
         seen = start(game, fruit_level(ONE_ROOM))
         assert seen["blstats"][HIT_POINTS] == 12
         total, over = 0.0, False
@@ -82,7 +82,7 @@ def test_an_episode_is_cut_off_at_its_limit():
 def test_grounding_draws_the_right_fruit_from_its_true_distribution(hidden):
     """On levels whose apple is right, with an apple that is right three times in ten."""
     episodes, paid = 120, 0
-    with closing(simulator(apple=0.3, hidden=hidden)) as game:
+    with closing(simulator(apple=0.3, penalty="none", hidden=hidden)) as game:
         for seed in range(episodes):
             start(game, fruit_level(ONE_ROOM, True), seed)
             paid += play(game, [E, EAT, NW])[0][-1] == 3.0

@@ -7,16 +7,19 @@ from typing import Literal
 
 import numpy as np
 
-from ..description import description
-from ..engine import EAT, KICK, MOVES, Calendar, Engine
-from ..simulator import Level, Played, Simulator
+from ..minihack.description import description
+from ..minihack.engine import EAT, KICK, MOVES, Calendar, Engine
+from ..minihack.simulator import Level, Played, Simulator
 
 YES = MOVES[7]
 """The key for north-west is also the one for yes."""
+PENALTY = -0.01
+APPLE_PAYS, BANANA_PAYS = 3.0, 10.0
+Penalty = Literal["frozen", "none"]
 Hidden = Literal["level", "episode", "step"]
 """Where the right fruit comes from: the level, or the true distribution, drawn for an episode or at the bite."""
-_CHARACTERS = np.array([" ", ".", "|", "+"])
-"""Of stone, floor, wall and door, in the order of ``fruit.level``."""
+_CHARACTERS = np.array([" ", "|", ".", "+"])
+"""Of stone, wall, floor and door, in the order of ``fruit.level``."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,8 @@ class FruitTask:
 
     apple: float
     """The true probability that the apple is right."""
-    rewards: tuple[float, float]
-    """For the apple and for the banana, where it is right."""
-    penalty: float
-    """For a step in which game time stands still."""
+    penalty: Penalty
+    """``frozen``: 0.01 is lost at every step in which game time stands still, as in MiniHack."""
     hidden: Hidden
 
     @property
@@ -50,16 +51,16 @@ class FruitTask:
 
     def hide(self, level: Level, random: np.random.Generator) -> bool:
         """Is the apple the right one?"""
-        return self._drawn(random) if self.hidden == "episode" else bool(level["right"])
+        return self._drawn(random) if self.hidden == "episode" else bool(level["apple_pays"])
 
     def judge(self, step: Played, engine: Engine, hidden: bool, random: np.random.Generator) -> tuple[float, bool]:
-        reward = self.penalty if step.still else 0.0
+        reward = PENALTY if step.still and self.penalty == "frozen" else 0.0
         # The question names what is about to be eaten. What follows does not: any fruit may be rotten.
         if step.key != YES or b"eat" not in step.asked:
             return reward, False
         apple = b"apple" in step.asked
         right = self._drawn(random) if self.hidden == "step" else hidden
-        return reward + (self.rewards[0 if apple else 1] if apple == right else 0.0), True
+        return reward + ((APPLE_PAYS if apple else BANANA_PAYS) if apple == right else 0.0), True
 
     def _drawn(self, random: np.random.Generator) -> bool:
         return bool(random.random() < self.apple)
@@ -68,10 +69,9 @@ class FruitTask:
 def simulator(
     max_steps: int = 250,
     apple: float = 0.7,
-    rewards: tuple[float, float] = (3.0, 10.0),
-    penalty: float = 0.0,
+    penalty: Penalty = "frozen",
     calendar: Calendar = "seed",
     hidden: Hidden = "level",
     pictures: bool = False,
 ) -> Simulator:
-    return Simulator(FruitTask(apple, rewards, penalty, hidden), max_steps, calendar, pictures)
+    return Simulator(FruitTask(apple, penalty, hidden), max_steps, calendar, pictures)

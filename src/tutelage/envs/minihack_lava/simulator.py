@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..description import description
-from ..engine import MOVES, Engine
-from ..simulator import Level, Played, Simulator
+from ..minihack.description import description
+from ..minihack.engine import MOVES, Engine
+from ..minihack.simulator import Level, Played, Simulator
 
 PENALTY = -0.01
 _CHARACTERS = np.array([" ", ".", "|", "L"])
