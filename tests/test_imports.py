@@ -25,6 +25,7 @@ FLOORS = [
     ("evaluation",),
     ("runs",),
     ("report",),
+    ("lab",),
     ("reproduce",),
     ("cli",),
 ]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .experiment import build as build
     from .experiment import build_agent as build_agent
     from .experiment import build_domain as build_domain
+    from .lab.page.write import write_page as write_page
     from .methods.base import Method as Method
     from .methods.base import Parts as Parts
     from .report.comparison import Comparison as Comparison
@@ -94,6 +95,7 @@ _PUBLIC = {
     "section": "settings",
     "train": "runs.session",
     "train_seeds": "runs.session",
+    "write_page": "lab.page.write",
     "write_report": "report.write",
 }
 

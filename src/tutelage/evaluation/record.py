@@ -11,12 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..envs.base import Task
+from ..envs.base import Environment, Task
 from ..hosts.environment import HostEnvironment
 from ..hosts.play import play_episodes
 from ..rl.agent import Agent, AgentState
 from ..types import Level, State
-from .evaluate import actor, episode_key, episode_keys, episode_level, host_actor
+from .evaluate import actor, episode_key, episode_keys, episode_level, host_actor, sampler
+
+_LEAST_ROOM = 512
+"""Steps that buffers have room for at least, so that tasks with different limits share a program."""
 
 
 class Episode(NamedTuple):
@@ -50,20 +53,21 @@ def record(
     key = episode_key(seed, task, number)
     if isinstance(task.env, HostEnvironment):
         return _record_host(agent, state, task, task.env, key, greedy)
-    level, states, actions, rewards, length = jax.device_get(_recorder(agent, task, greedy)(state, key))
-    length = int(length)
+    level = jax.tree.map(lambda x: x[0], sampler(task)(key[None]))
+    room = max(_LEAST_ROOM, 1 << (task.max_steps - 1).bit_length())
+    play = _recorder(agent, task.env, greedy, room)
+    states, actions, rewards, length = jax.device_get(play(state, key, level, jnp.int32(task.max_steps)))
+    level, length = jax.device_get(level), int(length)
     return Episode(level, jax.tree.map(lambda x: x[: length + 1], states), actions[:length], rewards[:length])
 
 
 @lru_cache(maxsize=64)
-def _recorder(agent: Agent, task: Task, greedy: bool) -> Callable[[AgentState, PRNGKeyArray], tuple[Any, ...]]:
-    """Buffers are as long as the longest episode, but no step is played after the end."""
-    act, env, longest = actor(agent, greedy), task.env, task.max_steps
-    assert not isinstance(env, HostEnvironment)
+def _recorder(agent: Agent, env: Environment, greedy: bool, room: int) -> Callable[..., tuple[Any, ...]]:
+    """One program for all levels of a shape. Buffers have room for that many steps; none is played after the end."""
+    act = actor(agent, greedy)
     choice = jax.eval_shape(agent.actions.mode, jnp.zeros(agent.actions.outputs + agent.actions.constants))
 
-    def play(state: AgentState, key: PRNGKeyArray) -> tuple[Any, ...]:
-        level = episode_level(task, key)
+    def play(state: AgentState, key: PRNGKeyArray, level: Level, longest: Array) -> tuple[Any, ...]:
         k_reset, k_play = episode_keys(key)
         prepared = env.prepare(level)
         env_state, obs = env.reset(k_reset, prepared)
@@ -87,7 +91,7 @@ def _recorder(agent: Agent, task: Task, greedy: bool) -> Callable[[AgentState, P
             )
 
         def buffer(first: Array) -> Array:
-            return jnp.zeros((longest + 1, *first.shape), first.dtype).at[0].set(first)
+            return jnp.zeros((room + 1, *first.shape), first.dtype).at[0].set(first)
 
         start = (
             jnp.int32(0),
@@ -96,11 +100,11 @@ def _recorder(agent: Agent, task: Task, greedy: bool) -> Callable[[AgentState, P
             memory,
             jnp.bool_(False),
             jax.tree.map(buffer, env_state),
-            jnp.zeros((longest, *choice.shape), choice.dtype),
-            jnp.zeros(longest),
+            jnp.zeros((room, *choice.shape), choice.dtype),
+            jnp.zeros(room),
         )
         t, *_, states, actions, rewards = jax.lax.while_loop(lambda c: (c[0] < longest) & ~c[4], body, start)
-        return level, states, actions, rewards, t
+        return states, actions, rewards, t
 
     return jax.jit(play)
 

@@ -1,0 +1,32 @@
+"""`tutelage page`."""
+
+from __future__ import annotations
+
+from ..errors import UserError
+from ..runs.launch import start_jax
+from .parser import parser_of
+
+
+def run(arguments: list[str]) -> int:
+    """Write a page that runs without a server."""
+    parser = parser_of("page")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help="directories of maze runs; their students come side by side"
+    )
+    parser.add_argument("--out", default="demo.html", help="the page (default demo.html)")
+    parser.add_argument("--title", default="Students in mazes", help="its heading (default: Students in mazes)")
+    parser.add_argument(
+        "--suite", default="all", help="the held-out mazes to show, and to check the weights on (default all)"
+    )
+    parser.add_argument(
+        "--top", type=int, default=12, help="how many of each buffer's best levels to show (default 12)"
+    )
+    options = parser.parse_args(arguments)
+    if options.top < 1:
+        raise UserError(f"--top is {options.top}; give at least 1.")
+    start_jax()
+    from ..lab.page.write import write_page
+
+    page = write_page(options.runs, options.out, options.title, options.suite, options.top)
+    print(f"Wrote {page}, {page.stat().st_size / 1e6:.2f} MB.")
+    return 0

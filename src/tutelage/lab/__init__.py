@@ -1,0 +1,1 @@
+"""The lab: a page on which people draw levels, watch students in them, and play themselves."""
