@@ -59,7 +59,7 @@ def check(run: Run) -> None:
     """Refuse what the page's own rules and networks cannot do."""
     path, settings = run.directory.path, run.settings
     require(
-        settings.environment == "maze",
+        isinstance(settings.env, MazeSettings),
         f"The run {path} is one of {plain_name(settings.environment)}, and a page has the rules of the maze only; "
         "give runs of maze. For other environments there is `tutelage report`.",
     )
