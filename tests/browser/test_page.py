@@ -75,7 +75,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict
         params = weights(jax.tree.map(lambda x: x[0], students.agent.params))
         average = students.average._replace(params=jax.tree.map(lambda x: np.asarray(x)[None], params))
         directory = RunDirectory.create(path / str(seed), settings)
-        directory.save_checkpoint(1, state._replace(students=students._replace(average=average)), {})
+        state = state._replace(students=students._replace(average=average), iteration=state.iteration + 1)
+        directory.save_checkpoint(1, state, {})
         run = tutelage.load(path / str(seed))
         tasks = run.domain.suites["all"].tasks
         actions = {task.name: record(run.agent, run.student(), task, greedy=True).actions.tolist() for task in tasks}
