@@ -84,12 +84,15 @@ def test_presets_of_environments_mention_no_method(path: Path) -> None:
     assert not {module for module in imports(path) if module.startswith("tutelage.methods")}
 
 
-SAME_WORD = {(f"envs/maze/{file}.py", "minigrid") for file in ("settings", "env")}
-"""Mazes may pay as MiniGrid does: there the word names a rule."""
+SAME_WORD = {
+    *((f"envs/maze/{file}.py", "minigrid") for file in ("settings", "env")),
+    ("envs/hidden_games/settings.py", "fruit"),
+}
+"""Mazes may pay as MiniGrid does: there the word names a rule. Of the hidden games one is called fruit."""
 
-BUILT_ON = {("lava", "maze"), ("minihack_lava", "lava")}
+BUILT_ON = {("lava", "maze"), ("minihack_lava", "lava"), ("fruit", "minigrid")}
 """A room with lava is a maze whose walls burn: the teacher's tasks and searches are the maze's. In MiniHack the
-levels of our own environments are played.
+levels of our own environments are played. The rooms of fruit are MiniGrid's chains.
 """
 
 

@@ -408,9 +408,11 @@ DESIGNED = ("minimax", "paired", "population-paired", "repaired")
 IMPOSSIBLE = {
     *((name, "alp-gmm", "") for name in ("maze", "lava", "minihack-lava", "racing")),
     *((name, "samplr", "") for name in ("maze", "lava", "minihack-lava", "walker", "matrix", "minigrid", "racing")),
-    *(("minigrid", method, "") for method in ("accel", "alp-gmm", *DESIGNED)),
+    *((name, method, "") for name in ("minigrid", "fruit") for method in ("accel", "alp-gmm", *DESIGNED)),
 }
-"""Mazes, lava and tracks are no vectors, MiniGrid's rooms are drawn and not designed, and these hide nothing."""
+"""Mazes, lava and tracks are no vectors, rooms of MiniGrid and with fruit are drawn and not designed, and most hide
+nothing.
+"""
 
 
 def sections(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

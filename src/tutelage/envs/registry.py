@@ -103,6 +103,7 @@ ENVIRONMENTS: dict[str, EnvironmentEntry] = {
         PackageEntry(
             "minihack-lava", "LavaGrid in MiniHack itself, in worker processes", "tutelage.envs.minihack_lava"
         ),
+        PackageEntry("fruit", "locked rooms and two fruits, of which one pays: hidden", "tutelage.envs.fruit"),
         PackageEntry("walker", "BipedalWalker on terrains of eight parameters", "tutelage.envs.walker"),
         PackageEntry("racing", "car racing from pictures on designed tracks, with black ice", "tutelage.envs.racing"),
         PackageEntry("matrix", "one-step games given by a payoff matrix, with exact answers", "tutelage.envs.matrix"),

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tutelage.envs.minigrid import multiroom, obstructed
+from tutelage.envs.minigrid import chain, multiroom, obstructed
 from tutelage.envs.minigrid.draws import uniform_where
 from tutelage.envs.minigrid.level import BALL, BLUE, BOX, DOOR, GOAL, KEY, WALL, GridLevel
 from tutelage.envs.minigrid.solve import fewest_actions, solvable
@@ -143,7 +143,7 @@ def test_levels_without_a_way_are_known():
 
 def test_chains_succeed_as_often_as_minigrids_and_nearly_none_is_left_without():
     """MiniGrid's first rooms may be outside of the grid, which costs it a try; ours never are."""
-    _, complete = jax.jit(jax.vmap(multiroom.tries))(jax.random.split(jax.random.key(2), 4000))
+    _, complete = jax.jit(jax.vmap(multiroom.CHAIN.tries))(jax.random.split(jax.random.key(2), 4000))
     shares = np.asarray(complete).reshape(-1, 4).mean(0)
     inside = 34 / 44 * 30 / 44
     for rooms, share in enumerate(shares, start=1):
@@ -152,11 +152,11 @@ def test_chains_succeed_as_often_as_minigrids_and_nearly_none_is_left_without():
         for seed in range(THEIRS):
             env.reset(seed=10_000 + seed)
         assert env.tries / THEIRS == pytest.approx(1 / (share * inside), rel=0.15)
-    assert (1 - 0.95 * shares[3]) ** (multiroom.TRIES * multiroom.ROUNDS) < 1e-14
+    assert (1 - 0.95 * shares[3]) ** (chain.TRIES * chain.ROUNDS) < 1e-14
 
 
 def test_a_level_that_found_no_chain_is_one_that_could_have_been_drawn(monkeypatch):
-    monkeypatch.setattr(multiroom, "ROUNDS", 0)
+    monkeypatch.setattr(chain, "ROUNDS", 0)
     for rooms in range(1, 5):
         level = jax.jit(lambda key, rooms: multiroom.sample(key, rooms))(jax.random.key(rooms), rooms)
         found = ROOMS.metrics(level)
@@ -166,9 +166,9 @@ def test_a_level_that_found_no_chain_is_one_that_could_have_been_drawn(monkeypat
 def test_a_batch_is_not_kept_waiting():
     """The number of rounds is bounded, and hardly any are needed, also for thousands of levels."""
     keys = jax.random.split(jax.random.key(3), 2000)
-    _, complete = jax.jit(jax.vmap(multiroom.tries))(keys)
+    _, complete = jax.jit(jax.vmap(multiroom.CHAIN.tries))(keys)
     late = 1 - np.asarray(complete)[..., 3].any(1).mean()
-    assert late == pytest.approx((1 - np.asarray(complete)[..., 3].mean()) ** multiroom.TRIES, abs=0.03)
+    assert late == pytest.approx((1 - np.asarray(complete)[..., 3].mean()) ** chain.TRIES, abs=0.03)
     assert 4000 * late**12 < 1  # of so many levels, none is expected to need more than 12 rounds
 
 

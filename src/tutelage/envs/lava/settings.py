@@ -95,7 +95,7 @@ PRESETS = {
         encoder=GlyphEncoder(embedding=4, whole=False, crop=13, layers=0, stats=4, hidden=0, features=64),
         network=NetworkSettings(core="none", width=64, head=32),
         ppo=PPOSettings(learning_rate=1e-3, epochs=2, minibatches=4, entropy_coef=0.005),
-        train=TrainSettings(rollout=100, suite="thesis", episodes=100),
+        train=TrainSettings(rollout=32, suite="thesis", episodes=100),
         sections=(
             replace(_REPLAY, capacity=1000),
             TeacherSettings(learning_rate=1e-3, encoder=LavaDesignEncoderSettings(filters=16)),

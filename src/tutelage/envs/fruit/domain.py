@@ -1,0 +1,28 @@
+"""Stochastic Fruit Choice as one thing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...rl.glyphs import Glyphs
+from ..base import Domain, Levels, Rules, Suites, Viewer
+from .env import Fruit
+from .level import AGENT, from_text, to_text
+from .render import frames, picture
+from .settings import FruitSettings
+from .space import FruitSpace
+from .suites import NAMES, suite
+
+
+def build(settings: FruitSettings) -> Domain:
+    """An environment, its levels and its suites from settings."""
+    space = FruitSpace(settings.size, settings.rooms, settings.longest, settings.apple)
+    env = Fruit(settings.apple, settings.penalty, settings.max_steps)
+    return Domain(
+        env=env,
+        levels=Levels(sample=space.sample, metrics=space.metrics, easy=space.easy),
+        encoder=lambda eyes: Glyphs(eyes, AGENT + 1),
+        suites=Suites(NAMES, partial(suite, env=env, space=space)),
+        rules=Rules(limit=settings.max_steps),  # solved: the right fruit, which pays more than all penalties
+        viewer=Viewer(text=to_text, parse=partial(from_text, size=settings.size), picture=picture, frames=frames),
+    )
