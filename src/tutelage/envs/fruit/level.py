@@ -71,5 +71,9 @@ def from_text(text: str, size: int) -> FruitLevel:
         not (edge & ((tiles == FLOOR) | (tiles == DOOR))).any(),
         "The level has floor or a door on its border; rooms are walled in.",
     )
-    arrays: Any = (np.asarray(tiles, np.uint8), *(np.asarray(place, np.int32) for place in places))
-    return FruitLevel(*arrays, np.asarray(apple_pays))
+    arrays: Any = (
+        np.asarray(tiles, np.uint8),
+        *(np.asarray(place, np.int32) for place in places),
+        np.asarray(apple_pays),
+    )
+    return FruitLevel(*arrays)
