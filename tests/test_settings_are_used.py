@@ -410,9 +410,7 @@ IMPOSSIBLE = {
     *((name, "samplr", "") for name in ("maze", "lava", "minihack-lava", "walker", "matrix", "minigrid", "racing")),
     *((name, method, "") for name in ("minigrid", "fruit") for method in ("accel", "alp-gmm", *DESIGNED)),
 }
-"""Mazes, lava and tracks are no vectors, rooms of MiniGrid and with fruit are drawn and not designed, and most hide
-nothing.
-"""
+"""Mazes, lava and tracks are no vectors, rooms are drawn and not designed, and most environments hide nothing."""
 
 
 def sections(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
