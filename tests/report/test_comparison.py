@@ -222,6 +222,17 @@ def test_published_figures_stand_beside_the_methods_they_are_about(tmp_path: Pat
     assert compare([path], measure="return").published == ()
 
 
+def test_published_means_stand_alone_where_tasks_were_not_published(tmp_path: Path):
+    """Of icy circuits: the rows of circuits stay empty, and that of their mean does not."""
+    record = evaluation([0.5] * 2, suite="icy-f1-0.4", tasks=("Italy q=0.4", "Monaco q=0.4"))
+    path = write(tmp_path / "run", tutelage.preset("racing", "samplr", "thesis-ice"), [record])
+    compared = compare([path], measure="return")
+    assert compared.table().columns[-1] == "published SAMPLR (n = 10)"
+    assert [row[-1].text for row in compared.table().rows] == ["", "", "195 ± 11"]
+    assert any(note.endswith("q ~ Beta(1, 15), 10 runs.") for note in compared.notes())
+    assert compare([path]).published == ()
+
+
 def test_one_seed_has_no_interval_and_says_so(tmp_path: Path, runs: list[Path]):
     compared = compare([runs[0], *runs[3:]])
     dr, accel = compared.standings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class Figure(NamedTuple):
@@ -13,7 +13,7 @@ class Figure(NamedTuple):
 
 
 class Published(NamedTuple):
-    """One column of a published table of solved rates."""
+    """One column of a published table."""
 
     suite: str
     method: str
@@ -26,5 +26,9 @@ class Published(NamedTuple):
     digits: int
     """Digits after the point, as printed there."""
     tasks: dict[str, Figure]
+    """Empty where only the mean over tasks was published."""
     mean: Figure | None = None
     """Over all tasks, where that was printed."""
+    measure: Literal["solved", "return"] = "solved"
+    episodes: int | None = 100
+    """That each run played on each task, where that was said."""

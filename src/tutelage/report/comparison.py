@@ -92,7 +92,7 @@ class Comparison(NamedTuple):
         """Every task, and their mean. Published figures are beside the methods that they are about."""
         rows = [
             self._row(
-                task, [own.tasks[task] for own in self.standings], [other.tasks[task] for other in self.published]
+                task, [own.tasks[task] for own in self.standings], [other.tasks.get(task) for other in self.published]
             )
             for task in self.study.tasks
         ]
@@ -107,7 +107,7 @@ class Comparison(NamedTuple):
         return Table(caption, columns, tuple(rows), last_apart=True)
 
     def _row(
-        self, name: str, figures: list[Spread], published: list[Figure | None], stars: Sequence[str] = ()
+        self, name: str, figures: list[Spread], published: Sequence[Figure | None], stars: Sequence[str] = ()
     ) -> tuple[Cell, ...]:
         marks = stars or [""] * len(figures)
         ours = [Cell(f"{figure}{star}", bold) for figure, star, bold in zip(figures, marks, best(figures), strict=True)]
@@ -179,7 +179,8 @@ class Comparison(NamedTuple):
             words = [f"{name} ({', '.join(values)})" for name, values in different.items()]
             notes.append(f"The methods also differ in settings that they share: {'; '.join(words)}.")
         for column in self.published:
-            notes.append(f"Published {column.label}: {column.budget}, {column.runs} runs, 100 episodes each.")
+            played = f", {column.episodes} episodes each" if column.episodes else ""
+            notes.append(f"Published {column.label}: {column.budget}, {column.runs} runs{played}.")
         return tuple(notes)
 
     def text(self) -> str:
@@ -243,10 +244,10 @@ def comparison(
     published = tuple(
         column
         for column in environment(study.environment).published
-        if measure == "solved"
+        if column.measure == measure
         and column.suite == study.suite
         and column.method in names
-        and set(study.tasks) <= set(column.tasks)
+        and (not column.tasks or set(study.tasks) <= set(column.tasks))
     )
     return Comparison(study, measure, level or LEVEL, reference, standings, published)
 

@@ -125,6 +125,41 @@ def test_a_driver_is_paid_the_same_and_visits_the_same_tiles(drives):
         assert each["off"].max() < 0.05
 
 
+@jax.jit
+def paid(course: Any, place: Any, angle: Any, actions: Any) -> Any:
+    """What our car is paid at every step of a whole drive from a pose of theirs."""
+    level = ENV.prepare(course)
+    state, _ = ENV.reset(jax.random.key(0), level)
+    state = state._replace(car=parked(place, angle, state.car.grip))
+
+    def decision(state: Any, actions: Any) -> Any:
+        near = ENV.focus(state, level)
+
+        def step(state: Any, action: Any) -> Any:
+            state, outcome = ENV.move(jax.random.key(0), state, action, near)
+            return state, outcome.reward
+
+        return jax.lax.scan(step, state, actions)
+
+    state, rewards = jax.lax.scan(decision, state, actions.reshape(-1, 8, 3))
+    return state.visited, rewards.sum()
+
+
+def test_returns_of_a_driver_are_the_same_on_ten_tracks():
+    for seed in range(10, 20):
+        theirs = Beside(seed)
+        place, angle = theirs.hull
+        actions, rewards = [], []
+        for _ in range(480):
+            actions.append(theirs.action())
+            rewards.append(theirs.step(actions[-1]))
+        given = jnp.float32(np.array(actions) * [1, 2, 2] - [0, 1, 1])
+        visited, ours = paid(theirs.course, jnp.float32(place), jnp.float32(angle), given)
+        assert sum(rewards) > 200, seed
+        assert float(ours) == pytest.approx(sum(rewards), abs=2e-2), seed
+        np.testing.assert_array_equal(np.asarray(visited)[: len(theirs.line)], theirs.visited, err_msg=str(seed))
+
+
 def test_pictures_look_the_same(drives):
     theirs, ours, fine = (np.array([trio[k] for each in drives for trio in each["pictures"]], float) for k in range(3))
     assert np.abs(theirs - ours).mean() < 1.5
