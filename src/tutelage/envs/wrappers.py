@@ -123,15 +123,27 @@ class Outcome(NamedTuple):
 
 @runtime_checkable
 class Unseen(Protocol):
-    """Offered by environments whose observations are dear: steps that nobody looks at. ``step`` is all three."""
+    """Offered by environments whose observations are dear: steps that nobody looks at. ``step`` is all four."""
 
-    def focus(self, state: Any, level: Prepared) -> Any:
-        """What the next few steps may need of a level."""
+    def focus(self, state: Any, level: Prepared) -> tuple[Any, Any]:
+        """What the next few steps change of a state, and what they may need of a level."""
         ...
 
-    def move(self, key: PRNGKeyArray, state: Any, action: Array, near: Any) -> tuple[Any, Outcome]: ...
+    def move(self, key: PRNGKeyArray, moving: Any, action: Array, near: Any) -> tuple[Any, Outcome]: ...
+
+    def settle(self, state: Any, moving: Any, near: Any) -> Any:
+        """The state after some moves; ``state`` is the one before them."""
+        ...
 
     def observe(self, state: Any, level: Prepared) -> Observation: ...
+
+
+def looked_at(env: Unseen, key: PRNGKeyArray, state: Any, action: Array, level: Prepared) -> tuple[Any, TimeStep]:
+    """One step of an environment that is looked at."""
+    moving, near = env.focus(state, level)
+    moving, outcome = env.move(key, moving, action, near)
+    state = env.settle(state, moving, near)
+    return state, played(env.observe(state, level), *outcome[:3], shares=outcome.shares)
 
 
 @dataclass(frozen=True)
@@ -178,17 +190,18 @@ class ActionRepeat:
     def _unseen(
         self, env: Unseen, keys: PRNGKeyArray, state: Any, action: Array, level: Prepared
     ) -> tuple[Any, TimeStep]:
-        near = env.focus(state, level)
+        moving, near = env.focus(state, level)
 
         def again(so_far: tuple[Any, Outcome], key: PRNGKeyArray) -> tuple[tuple[Any, Outcome], None]:
-            state, before = so_far
-            following, after = env.move(key, state, action, near)
+            moving, before = so_far
+            following, after = env.move(key, moving, action, near)
             over = before.terminated | before.truncated
             shares = jax.tree.map(jnp.add, before.shares, after.shares)
             after = after._replace(reward=before.reward + after.reward, shares=shares)
             return jax.tree.map(lambda old, new: jnp.where(over, old, new), so_far, (following, after)), None
 
-        (state, outcome), _ = jax.lax.scan(again, env.move(keys[0], state, action, near), keys[1:])
+        (moving, outcome), _ = jax.lax.scan(again, env.move(keys[0], moving, action, near), keys[1:])
+        state = env.settle(state, moving, near)
         return state, played(env.observe(state, level), *outcome[:3], shares=outcome.shares)
 
     def prior(self, key: PRNGKeyArray, level: Prepared) -> Hidden:

@@ -76,9 +76,9 @@ FINE = Racing(View(samples=2))
 @pytest.fixture(scope="module")
 def drives() -> list[dict[str, Any]]:
     """A few seconds on each of two tracks, ours and theirs under the same actions of a driver who looks at theirs."""
-    prepare, reset, focus, move = map(jax.jit, (ENV.prepare, ENV.reset, ENV.focus, ENV.move))
+    prepare, reset, focus, move, settle = map(jax.jit, (ENV.prepare, ENV.reset, ENV.focus, ENV.move, ENV.settle))
     observe, look = jax.jit(ENV.observe), jax.jit(FINE.observe)
-    on = jax.jit(lambda level, place, angle: touching(level.tiles.shape, place, angle))
+    on = jax.jit(lambda level, place, angle: touching(level.tiles.shape.T, place, angle))
     found = []
     for seed in range(2):
         theirs = Beside(seed)
@@ -90,12 +90,13 @@ def drives() -> list[dict[str, Any]]:
         for t in range(400):
             action = theirs.action()
             if t % 8 == 0:
-                near = focus(state, level)
+                moving, near = focus(state, level)
             wheels = theirs.wheels
             paid = theirs.step(action)
             touched = [set(np.flatnonzero(row)) for row in np.asarray(on(level, *wheels))]
             contacts.append(touched == theirs.touched)
-            state, outcome = move(jax.random.key(0), state, jnp.float32(action * [1, 2, 2] - [0, 1, 1]), near)
+            moving, outcome = move(jax.random.key(0), moving, jnp.float32(action * [1, 2, 2] - [0, 1, 1]), near)
+            state = settle(state, moving, near)
             rewards.append((paid, float(outcome.reward)))
             if t % 50 == 20:
                 pictures.append((theirs.picture(), np.asarray(observe(state, level)), np.asarray(look(state, level))))
@@ -133,13 +134,14 @@ def paid(course: Any, place: Any, angle: Any, actions: Any) -> Any:
     state = state._replace(car=parked(place, angle, state.car.grip))
 
     def decision(state: Any, actions: Any) -> Any:
-        near = ENV.focus(state, level)
+        moving, near = ENV.focus(state, level)
 
-        def step(state: Any, action: Any) -> Any:
-            state, outcome = ENV.move(jax.random.key(0), state, action, near)
-            return state, outcome.reward
+        def step(moving: Any, action: Any) -> Any:
+            moving, outcome = ENV.move(jax.random.key(0), moving, action, near)
+            return moving, outcome.reward
 
-        return jax.lax.scan(step, state, actions)
+        moving, rewards = jax.lax.scan(step, moving, actions)
+        return ENV.settle(state, moving, near), rewards
 
     state, rewards = jax.lax.scan(decision, state, actions.reshape(-1, 8, 3))
     return state.visited, rewards.sum()

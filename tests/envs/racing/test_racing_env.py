@@ -31,18 +31,22 @@ ROUND = make([(100 * np.cos(0.5236 * k), 100 * np.sin(0.5236 * k)) for k in rang
 AHEAD, STILL, AWAY = np.float32([0.0, 0.2, -1.0]), np.float32([0.0, -1.0, 1.0]), np.float32([1.0, 1.0, -1.0])
 
 
+def moved(env, state, action, level):
+    """One step that nobody looks at."""
+    moving, near = env.focus(state, level)
+    moving, outcome = env.move(KEY, moving, action, near)
+    return env.settle(state, moving, near), outcome
+
+
 def drive(env, level, action, steps):
     """Every outcome and the last state of an episode of one action, ends ignored."""
 
-    def step(carry, _):
-        state, near = carry
-        near = jax.lax.cond(state.time % 8 == 0, lambda: env.focus(state, prepared), lambda: near)
-        state, outcome = env.move(KEY, state, action, near)
-        return (state, near), (outcome, state.visited.sum(), state.car.grip)
+    def step(state, _):
+        state, outcome = moved(env, state, action, prepared)
+        return state, (outcome, state.visited.sum(), state.car.grip)
 
     prepared = env.prepare(level)
-    state, _ = env.reset(KEY, prepared)
-    (state, _), history = jax.lax.scan(step, (state, env.focus(state, prepared)), length=steps)
+    state, history = jax.lax.scan(step, env.reset(KEY, prepared)[0], length=steps)
     return state, *history
 
 
@@ -79,9 +83,8 @@ def test_leaving_the_field_is_paid_as_settings_say(prepared):
     for shaping in ("thesis", "published", "none"):
         env = replace(TRAINING, patience=0, shaping=shaping)
         state, _ = reset(KEY, prepared)
-        near = env.focus(state, prepared)
         outside = state._replace(car=state.car._replace(centre=jnp.array([0.0, 334.0])), paid=state.visited.sum())
-        _, outcome = env.move(KEY, outside, AHEAD, near)
+        _, outcome = moved(env, outside, AHEAD, prepared)
         assert outcome.terminated
         paid[shaping] = float(outcome.reward)
     assert paid == {"thesis": pytest.approx(-0.1), "published": 0.0, "none": -100.0}
@@ -92,7 +95,7 @@ def test_a_finished_lap_ends_the_episode(prepared):
     env = TRAINING
     state, _ = reset(KEY, prepared)
     state = state._replace(visited=jnp.ones(TILES, bool), paid=jnp.int32(TILES - 1))
-    _, outcome = env.move(KEY, state, AHEAD, env.focus(state, prepared))
+    _, outcome = moved(env, state, AHEAD, prepared)
     assert outcome.terminated
     assert outcome.reward == pytest.approx(1000 / TILES - 0.1, rel=1e-4)
 
@@ -122,7 +125,7 @@ def test_ice_has_no_grip_and_grass_counts_only_off_the_road():
     first, _ = reset(KEY, prepared)
     assert (np.asarray(first.car.grip) == 0).all()
     lost = first._replace(car=first.car._replace(centre=jnp.zeros(2)))
-    lost, _ = ENV.move(KEY, lost, AHEAD, ENV.focus(lost, prepared))
+    lost, _ = moved(ENV, lost, AHEAD, prepared)
     np.testing.assert_allclose(lost.car.grip, GRASS_GRIP)
     single = ROUND._replace(ice=packed(jnp.arange(TILES) % 2 == 0))  # a wheel that touches a dry tile too has grip
     assert 0 < (np.asarray(drive(ENV, single, AHEAD, 60)[3]) == 0).mean() < 1
@@ -161,7 +164,7 @@ def test_before_anything_is_visited_the_posterior_is_the_prior():
 def test_imposed_ice_is_what_is_driven_on_and_only_icy_racing_can_be_grounded(prepared):
     state, _ = reset(KEY, prepared)
     imposed = ENV.impose(state, jnp.ones(TILES, bool))
-    after, _ = ENV.move(KEY, imposed, AHEAD, ENV.focus(imposed, prepared))
+    after, _ = moved(ENV, imposed, AHEAD, prepared)
     assert (np.asarray(after.car.grip) == 0).all()
     assert isinstance(ENV, HiddenParameters)
     with pytest.raises(UserError, match="Racing has no hidden parameters"):

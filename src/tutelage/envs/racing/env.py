@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
-from ...types import TimeStep, played
+from ...types import TimeStep
 from ..base import Continuous
-from ..wrappers import Outcome
+from ..wrappers import Outcome, looked_at
 from .car import Car, Control, drive, origin, parked, wheels
 from .level import FIELD, RacingLevel, icy_tiles
 from .picture_map import MapSize, RoadMap, road_map
@@ -77,11 +77,25 @@ class Focus(NamedTuple):
     """What the next few steps may need of a track."""
 
     number: Int[Array, " k"]
-    shape: Float[Array, "k 20"]
-    grip: Float[Array, " k"]
+    """Of the tiles that are near."""
+    shape: Float[Array, "20 k"]
+    icy: Bool[Array, " k"]
     length: Int[Array, ""]
     field: Float[Array, ""]
     max_steps: Int[Array, ""]
+
+
+class Moving(NamedTuple):
+    """What changes between two pictures. Only tiles near the car are in it: to write into all of them is dear."""
+
+    car: Car
+    visited: Bool[Array, " k"]
+    """Of the tiles that are near."""
+    elsewhere: Int[Array, ""]
+    """Visited tiles that are not."""
+    paid: Int[Array, ""]
+    time: Int[Array, ""]
+    idle: Int[Array, ""]
 
 
 @dataclass(frozen=True)
@@ -135,36 +149,40 @@ class Racing:
         zero = jnp.int32(0)
         car = parked(level.start[:2], level.start[2], jnp.full(4, GRASS_GRIP))
         state = RacingState(car, jnp.zeros_like(level.ice), level.ice, zero, zero, zero)
-        near = self.focus(state, level)
-        visited, grip = _contact(state, near)
-        state = state._replace(visited=visited, car=car._replace(grip=grip))
+        moving, near = self.focus(state, level)
+        visited, grip = _contact(moving, near)
+        moving = moving._replace(visited=visited, car=car._replace(grip=grip))
+        state = self.settle(state, moving, near)
         return state, self.observe(state, level)
 
     def step(
         self, key: PRNGKeyArray, state: RacingState, action: Float[Array, "3"], level: PreparedTrack
     ) -> tuple[RacingState, TimeStep]:
-        state, outcome = self.move(key, state, action, self.focus(state, level))
-        return state, played(self.observe(state, level), *outcome[:3], shares=outcome.shares)
+        return looked_at(self, key, state, action, level)
 
-    def focus(self, state: RacingState, level: PreparedTrack) -> Focus:
+    def focus(self, state: RacingState, level: PreparedTrack) -> tuple[Moving, Focus]:
         """The tiles nearest to the car. They are enough for eight steps at any speed."""
         away = level.tiles.centre - state.car.centre
         _, number = jax.lax.top_k(-(away * away).sum(axis=1), min(_NEAREST, level.ice.shape[0]))
-        grip = jnp.where(state.ice[number], 0.0, 1.0)
-        return Focus(number, level.tiles.shape[number], grip, level.length, level.field, level.max_steps)
+        shape, icy, visited = level.tiles.shape[number].T, state.ice[number], state.visited[number]
+        elsewhere = state.visited.sum(dtype=jnp.int32) - visited.sum(dtype=jnp.int32)
+        near = Focus(number, shape, icy, level.length, level.field, level.max_steps)
+        return Moving(state.car, visited, elsewhere, state.paid, state.time, state.idle), near
 
-    def move(
-        self, key: PRNGKeyArray, state: RacingState, action: Float[Array, "3"], near: Focus
-    ) -> tuple[RacingState, Outcome]:
+    def settle(self, state: RacingState, moving: Moving, near: Focus) -> RacingState:
+        """The state after some steps."""
+        visited = state.visited.at[near.number].set(moving.visited, unique_indices=True)
+        return RacingState(moving.car, visited, state.ice, moving.paid, moving.time, moving.idle)
+
+    def move(self, key: PRNGKeyArray, moving: Moving, action: Float[Array, "3"], near: Focus) -> tuple[Moving, Outcome]:
         """Drive one step."""
         del key
         steer, gas, brake = jnp.clip(jnp.asarray(action, jnp.float32), -1.0, 1.0)
-        visited, grip = _contact(state, near)
-        car = drive(state.car, Control(steer, (gas + 1) / 2, (brake + 1) / 2), grip)
-        count = visited.sum(dtype=jnp.int32)
-        fresh = count - state.paid
-        time, idle = state.time + 1, jnp.where(fresh > 0, 0, state.idle + 1)
-        state = RacingState(car, visited, state.ice, count, time, idle)
+        visited, grip = _contact(moving, near)
+        car = drive(moving.car, Control(steer, (gas + 1) / 2, (brake + 1) / 2), grip)
+        count = moving.elsewhere + visited.sum(dtype=jnp.int32)
+        fresh = count - moving.paid
+        time, idle = moving.time + 1, jnp.where(fresh > 0, 0, moving.idle + 1)
 
         reward = fresh * (1000.0 / near.length) - 0.1
         finished, left = count == near.length, (jnp.abs(origin(car)) > near.field).any()
@@ -175,7 +193,8 @@ class Racing:
         terminated = finished | left
         if self.patience:
             terminated |= idle >= self.patience
-        return state, Outcome(reward.astype(jnp.float32), terminated, time >= near.max_steps)
+        outcome = Outcome(reward.astype(jnp.float32), terminated, time >= near.max_steps)
+        return Moving(car, visited, moving.elsewhere, count, time, idle), outcome
 
     def observe(self, state: RacingState, level: PreparedTrack) -> UInt8[Array, "h w c"]:
         """The picture. The score on it lacks the last step's cost, as in Gymnasium."""
@@ -184,15 +203,15 @@ class Racing:
         return self.view(self.tracks.map_size, level.road, level.field, state.car, state.visited, score)
 
 
-def _contact(state: RacingState, near: Focus) -> tuple[Bool[Array, " n"], Float[Array, "4"]]:
+def _contact(moving: Moving, near: Focus) -> tuple[Bool[Array, " k"], Float[Array, "4"]]:
     """Tiles that were ever touched, and the friction under each wheel: the largest of the tiles that it touches.
 
     Grass counts only where there is none. (In Gymnasium it counts always, and there ice would be no ice.)
     """
-    touched = touching(near.shape, *wheels(state.car))
-    visited = state.visited.at[near.number].max(touched.any(axis=0), unique_indices=True)
-    grip = jnp.where(touched, near.grip, 0.0).max(axis=1)
-    return visited, jnp.where(touched.any(axis=1), grip, GRASS_GRIP)
+    touched = touching(near.shape, *wheels(moving.car))
+    # One maximum for both questions, as XLA computes anew what is asked for twice: 0 for none, 1 for ice, 2 for road.
+    best = jnp.where(touched, jnp.where(near.icy, 1, 2), 0).max(axis=1)
+    return moving.visited | touched.any(axis=0), jnp.array([GRASS_GRIP, 0.0, 1.0])[best]
 
 
 def _prepared(size: MapSize, course: Course) -> PreparedTrack:

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, UInt8
 
-from ...types import Share, TimeStep, played
+from ...types import Share, TimeStep
 from ..base import Continuous
-from ..wrappers import Outcome
-from .env import Course, Focus, PreparedTrack, Racing, RacingState
+from ..wrappers import Outcome, looked_at
+from .env import Course, Focus, Moving, PreparedTrack, Racing, RacingState
 from .level import TILES, RacingLevel
 
 
@@ -45,19 +45,19 @@ class IcyRacing:
     def step(
         self, key: PRNGKeyArray, state: RacingState, action: Float[Array, "3"], level: PreparedTrack
     ) -> tuple[RacingState, TimeStep]:
-        state, outcome = self.move(key, state, action, self.focus(state, level))
-        return state, played(self.observe(state, level), *outcome[:3], shares=outcome.shares)
+        return looked_at(self, key, state, action, level)
 
-    def focus(self, state: RacingState, level: PreparedTrack) -> Focus:
+    def focus(self, state: RacingState, level: PreparedTrack) -> tuple[Moving, Focus]:
         return self.racing.focus(state, level)
 
-    def move(
-        self, key: PRNGKeyArray, state: RacingState, action: Float[Array, "3"], near: Focus
-    ) -> tuple[RacingState, Outcome]:
-        after, outcome = self.racing.move(key, state, action, near)
-        met = after.visited & ~state.visited
-        share = Share((met & state.ice).sum(dtype=jnp.int32), met.sum(dtype=jnp.int32))
+    def move(self, key: PRNGKeyArray, moving: Moving, action: Float[Array, "3"], near: Focus) -> tuple[Moving, Outcome]:
+        after, outcome = self.racing.move(key, moving, action, near)
+        met = after.visited & ~moving.visited
+        share = Share((met & near.icy).sum(dtype=jnp.int32), met.sum(dtype=jnp.int32))
         return after, outcome._replace(shares={"ice-met": share})
+
+    def settle(self, state: RacingState, moving: Moving, near: Focus) -> RacingState:
+        return self.racing.settle(state, moving, near)
 
     def observe(self, state: RacingState, level: PreparedTrack) -> UInt8[Array, "h w c"]:
         return self.racing.observe(state, level)

@@ -15,7 +15,8 @@ from jaxtyping import Array, Float, Int, UInt16
 from .track import BORDER, HALF_WIDTH, Line, before, normals
 
 CELL = 0.5
-_BLOCK = 16
+_BITS = 4
+_BLOCK = 1 << _BITS
 """Cells along the side of a square that is kept or not."""
 _SPACING = 0.35
 """Less than the distance within which a turned grid of points leaves no cell out."""
@@ -94,7 +95,8 @@ def road_map(size: MapSize, line: Line, stripe: Float[Array, " n"]) -> RoadMap:
 def _square(size: MapSize, x: Float[Array, "*n"], y: Float[Array, "*n"]) -> tuple[Int[Array, "*n"], Int[Array, "*n"]]:
     """The square of a place, and the cell within it. Places beyond the map fall into its last squares."""
     x, y = (jnp.clip(((z + size.half) / CELL).astype(jnp.int32), 0, size.side * _BLOCK - 1) for z in (x, y))
-    return (y // _BLOCK) * size.side + x // _BLOCK, (y % _BLOCK) * _BLOCK + x % _BLOCK
+    # Shifts, because whole division also has to be right for negative numbers, which takes several times as long.
+    return (y >> _BITS) * size.side + (x >> _BITS), ((y & (_BLOCK - 1)) << _BITS) + (x & (_BLOCK - 1))
 
 
 def drawn_at(size: MapSize, road: RoadMap, x: Float[Array, "*n"], y: Float[Array, "*n"]) -> Int[Array, "*n"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import jax
@@ -128,19 +129,22 @@ def _convex(corners: Float[Array, "4 2"], centre: Float[Array, "2"]) -> Float[Ar
     return jnp.where(inward[:, None], back, corners)
 
 
-def touching(shape: Float[Array, "k 20"], place: Float[Array, "4 2"], angle: Float[Array, "4"]) -> Bool[Array, "4 k"]:
-    """Which wheel is on which tile: two rectangles are apart if a side of either has the other beyond it."""
-    corners, normal, offset = shape[:, :8].reshape(-1, 4, 2), shape[:, 8:16].reshape(-1, 4, 2), shape[:, 16:]
-    cos, sin = jnp.cos(angle), jnp.sin(angle)
+def touching(shape: Float[Array, "20 k"], place: Float[Array, "4 2"], angle: Float[Array, "4"]) -> Bool[Array, "4 k"]:
+    """Which wheel is on which tile: two rectangles are apart if a side of either has the other beyond it.
+
+    Tiles are the last axis throughout, so that a processor takes several at a time.
+    """
+    corners, normals, offsets = shape[:8].reshape(4, 2, -1), shape[8:16].reshape(4, 2, -1), shape[16:]
+    c, s = jnp.cos(angle)[:, None], jnp.sin(angle)[:, None]
+    x, y = place[:, :1], place[:, 1:]
     half_x, half_y = WHEEL_HALF
-    x, y = normal[None, ..., 0], normal[None, ..., 1]  # [1, k, 4]
-    c, s = cos[:, None, None], sin[:, None, None]
-    extent = half_x * jnp.abs(c * x + s * y) + half_y * jnp.abs(c * y - s * x)
-    distance = place[:, 0, None, None] * x + place[:, 1, None, None] * y - offset - extent
-    apart = (distance > _SKIN).any(axis=-1)
-    dx = corners[None, ..., 0] - place[:, 0, None, None]
-    dy = corners[None, ..., 1] - place[:, 1, None, None]
-    aside, ahead = c * dx + s * dy, c * dy - s * dx
-    for along, half in ((aside, half_x), (ahead, half_y)):
-        apart |= (along.min(axis=-1) - half > _SKIN) | (-along.max(axis=-1) - half > _SKIN)
+    apart = jnp.zeros((4, shape.shape[1]), bool)
+    for (across, along), offset in zip(normals, offsets, strict=True):
+        extent = half_x * jnp.abs(c * across + s * along) + half_y * jnp.abs(c * along - s * across)
+        apart |= x * across + y * along - offset - extent > _SKIN
+    away = [(px - x, py - y) for px, py in corners]
+    aside, ahead = [c * dx + s * dy for dx, dy in away], [c * dy - s * dx for dx, dy in away]
+    for distances, half in ((aside, half_x), (ahead, half_y)):
+        apart |= reduce(jnp.minimum, distances) - half > _SKIN
+        apart |= -reduce(jnp.maximum, distances) - half > _SKIN
     return ~apart

@@ -92,15 +92,22 @@ class View:
         """The field at one point of every pixel. Colours stay packed: apart, each would look the map up again."""
         steps = np.arange(self.size) + 0.5
         right = (((steps + dx) * _WINDOW[0] / self.size - _SHOWN[0]) / _ZOOM).astype(np.float32)[None, :]
-        up = ((_SHOWN[1] - (steps + dy) * _WINDOW[1] / self.size) / _ZOOM).astype(np.float32)[:, None]
-        (x, y), cos, sin = origin(car), jnp.cos(car.angle), jnp.sin(car.angle)
-        x, y = x + cos * right - sin * up, y + sin * right + cos * up
-        drawn = drawn_at(size, road, x, y)
+        up = ((_SHOWN[1] - (steps + dy) * _WINDOW[1] / self.size) / _ZOOM).astype(np.float32)
+        (car_x, car_y), cos, sin = origin(car), jnp.cos(car.angle), jnp.sin(car.angle)
         meadow = field / 20
-        even = (jnp.floor(x / meadow).astype(jnp.int32) | jnp.floor(y / meadow).astype(jnp.int32)) & 1 == 0
-        ground = jnp.where(even, _packed(MEADOW), _packed(GRASS))
-        ground = jnp.where((jnp.abs(x) <= field) & (jnp.abs(y) <= field), ground, _packed((0, 0, 0)))
-        return jnp.where(drawn > 0, colours[drawn], ground)
+
+        def rows(up: Float[Array, "rows 1"]) -> UInt32[Array, "rows size"]:
+            x, y = car_x + cos * right - sin * up, car_y + sin * right + cos * up
+            drawn = drawn_at(size, road, x, y)
+            even = (jnp.floor(x / meadow).astype(jnp.int32) | jnp.floor(y / meadow).astype(jnp.int32)) & 1 == 0
+            ground = jnp.where(even, _packed(MEADOW), _packed(GRASS))
+            ground = jnp.where((jnp.abs(x) <= field) & (jnp.abs(y) <= field), ground, _packed((0, 0, 0)))
+            return jnp.where(drawn > 0, colours[drawn], ground)
+
+        # A loop of two halves, because XLA writes down what comes out of a loop. Without one it computes all of this
+        # again for every byte of every pixel: 80 instead of 22 microseconds a picture.
+        halves = jax.lax.map(rows, jnp.asarray(up).reshape(2, -1, 1))
+        return halves.reshape(self.size, self.size)
 
 
 def _packed(colour: tuple[int, int, int]) -> np.uint32:
