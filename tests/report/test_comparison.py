@@ -228,7 +228,7 @@ def test_published_means_stand_alone_where_tasks_were_not_published(tmp_path: Pa
     path = write(tmp_path / "run", tutelage.preset("racing", "samplr", "thesis-ice"), [record])
     compared = compare([path], measure="return")
     assert compared.table().columns[-1] == "published SAMPLR (n = 10)"
-    assert [row[-1].text for row in compared.table().rows] == ["", "", "195 ± 11"]
+    assert [row[-1].text for row in compared.table().rows] == ["–", "–", "195 ± 11"]
     assert any(note.endswith("q ~ Beta(1, 15), 10 runs.") for note in compared.notes())
     assert compare([path]).published == ()
 
