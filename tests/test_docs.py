@@ -18,7 +18,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "benchmarks" / "README.md", *ROOT.glob("docs/**/*.md")])
 SETTINGS_PAGES = sorted(
     [
-        *(ROOT / "docs" / f"{name}.md" for name in ("walker", "minigrid", "lava", "fruit", "racing", "differences")),
+        *(
+            ROOT / "docs" / f"{name}.md"
+            for name in ("walker", "minigrid", "lava", "fruit", "racing", "procgen", "differences")
+        ),
         *ROOT.glob("docs/methods/*.md"),
     ]
 )

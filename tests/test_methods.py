@@ -87,8 +87,11 @@ def test_presets_of_environments_mention_no_method(path: Path) -> None:
 SAME_WORD = {
     *((f"envs/maze/{file}.py", "minigrid") for file in ("settings", "env")),
     ("envs/hidden_games/settings.py", "fruit"),
+    ("envs/procgen/games.py", "maze"),
 }
-"""Mazes may pay as MiniGrid does: there the word names a rule. Of the hidden games one is called fruit."""
+"""Mazes may pay as MiniGrid does: there the word names a rule. Of the hidden games one is called fruit, and of
+Procgen's one maze.
+"""
 
 BUILT_ON = {("lava", "maze"), ("minihack_lava", "lava"), ("fruit", "minigrid")}
 """A room with lava is a maze whose walls burn: the teacher's tasks and searches are the maze's. In MiniHack the

@@ -91,7 +91,51 @@ def chapter_5(column: int) -> list[Row]:
     ]
 
 
+ALL_3 = ("dr", "plr", "tscl")
+
+CHAPTER_3 = [
+    *(
+        Row(setting, value, ALL_3)
+        for setting, value in {
+            "ppo.discount": 0.999,
+            "ppo.gae_lambda": 0.95,
+            "train.rollout": 256,
+            "ppo.epochs": 3,
+            "ppo.minibatches": 8,
+            "ppo.clip": 0.2,
+            "train.levels": 64,
+            "ppo.learning_rate": 5e-4,
+            "ppo.adam_epsilon": 1e-5,
+            "ppo.normalise_returns": True,
+            "ppo.entropy_coef": 0.01,
+            "ppo.value_coef": 0.5,
+            # UCB-DrAC and mixreg, whoever chooses them
+            "regulariser.window": 10,
+            "regulariser.weight": 0.1,
+            "regulariser.exploration": 0.1,
+            "regulariser.beta_shape": 0.01,
+            # Not in the table: the published code's
+            "ppo.max_grad_norm": 0.5,
+            "ppo.value_clip": True,
+            "ppo.return_discount": 0.99,
+            "ppo.reward_clip": 10.0,
+        }.items()
+    ),
+    Row("replay.prioritisation", "rank", ("plr",)),
+    Row("replay.temperature", 0.1, ("plr",)),
+    Row("replay.staleness", 0.1, ("plr",)),
+    Row("replay.score", "l1-value-loss", ("plr",)),
+    Row("bandit.policy", "epsilon-greedy", ("tscl",)),
+    Row("bandit.window", 10, ("tscl",)),
+    Row("bandit.rate", 1.0, ("tscl",)),
+    Row("bandit.epsilon", 0.5, ("tscl",)),
+    Row("bandit.staleness", 0.0, ("tscl",)),
+]
+"""Chapter 3's table, the column of Procgen."""
+
 TABLES = {
+    ("procgen", "thesis-procgen-easy"): CHAPTER_3,
+    ("procgen", "thesis-procgen-hard"): CHAPTER_3,
     ("maze", "thesis-dcd"): CHAPTER_4,
     ("maze", "published-dcd"): CHAPTER_4,
     ("maze", "thesis-accel"): chapter_5(0),
@@ -104,6 +148,7 @@ TABLES = {
 HALF = "the published code takes half of the squared error, on top of the coefficient"
 FOUR = "the published code edits the four hardest levels of a batch"
 EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
+    ("procgen", "thesis-procgen-hard"): {"train.levels": "128, as the text says of the hard levels"},
     ("maze", "published-dcd"): {
         "ppo.value_coef": HALF,
         "replay.score": "the best return of the published code is not discounted",
@@ -172,6 +217,21 @@ def test_runs_take_the_steps_of_the_table(
 def test_the_walkers_table_of_hyperparameters_contradicts_that_of_steps(method: str, steps: float) -> None:
     """With rollouts of 2,000 steps the same 30,000 updates take fewer steps than the table says."""
     assert tutelage.preset("walker", method, "thesis-walker").train.steps == pytest.approx(steps, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("preset", "levels", "steps", "environments", "mode"),
+    [("thesis-procgen-easy", 200, 25e6, 64, "easy"), ("thesis-procgen-hard", 500, 200e6, 128, "hard")],
+)
+def test_procgens_protocols_are_those_of_the_text(
+    preset: str, levels: int, steps: float, environments: int, mode: str
+) -> None:
+    for method in ALL_3:
+        settings = tutelage.preset("procgen", method, preset)
+        train = settings.train
+        assert (train.training_set, train.steps, train.levels) == (levels, steps, environments)
+        assert settings.env.mode == mode
+    assert tutelage.preset("procgen", "plr", preset).curriculum.replay.capacity == levels
 
 
 def test_chapter_4_trains_every_student_for_250_million_steps() -> None:

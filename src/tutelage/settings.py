@@ -91,8 +91,7 @@ class NetworkSettings:
 
     def idle(self) -> dict[str, str]:
         no_core = {"width": "network.core is separate"} if self.core == "separate" else {}
-        no_heads = dict.fromkeys(("head", "activation"), "network.layers is 0") if self.layers == 0 else {}
-        return no_core | no_heads
+        return no_core | (dict.fromkeys(("head", "activation"), "network.layers is 0") if self.layers == 0 else {})
 
     @property
     def recurrent(self) -> bool:
@@ -124,16 +123,22 @@ class PPOSettings:
         "decay of an average of the weights, per update: what is evaluated and kept; 0 for the last weights themselves",
     )
     normalise_returns: bool = option(False, "learn values in units of the running deviation of returns")
+    return_discount: float = option(0.0, "discount of the returns whose deviation is that unit; 0 for ppo.discount")
+    reward_clip: float = option(0.0, "rewards are learned from up to so many of these units; 0 for all they are")
     normalise_observations: bool = option(False, "see observations relative to their running mean and deviation")
 
     def __post_init__(self) -> None:
-        _share("ppo.discount", self.discount)
-        _share("ppo.gae_lambda", self.gae_lambda)
+        for name in ("discount", "gae_lambda", "return_discount"):
+            _share(f"ppo.{name}", getattr(self, name))
         for name in ("epochs", "minibatches", "clip", "learning_rate", "adam_epsilon", "max_grad_norm"):
             _positive(f"ppo.{name}", getattr(self, name))
         require(0 <= self.average < 1, f"ppo.average is {self.average}; give 0, or a decay below 1 such as 0.99.")
-        for name in ("value_coef", "entropy_coef", "huber"):
+        for name in ("value_coef", "entropy_coef", "huber", "reward_clip"):
             require(getattr(self, name) >= 0, f"ppo.{name} is {getattr(self, name)}; give 0 or more.")
+
+    def idle(self) -> dict[str, str]:
+        reason = "ppo.normalise_returns is false"
+        return {} if self.normalise_returns else dict.fromkeys(("return_discount", "reward_clip"), reason)
 
 
 @dataclass(frozen=True)
@@ -197,12 +202,10 @@ class ReplaySettings:
     )
 
     def __post_init__(self) -> None:
-        _positive("replay.attempts", self.attempts)
-        _share("replay.rate", self.rate)
-        _share("replay.min_fill", self.min_fill)
-        _share("replay.staleness", self.staleness)
-        _positive("replay.capacity", self.capacity)
-        _positive("replay.temperature", self.temperature)
+        for name in ("rate", "min_fill", "staleness"):
+            _share(f"replay.{name}", getattr(self, name))
+        for name in ("attempts", "capacity", "temperature"):
+            _positive(f"replay.{name}", getattr(self, name))
 
     def idle(self) -> dict[str, str]:
         fixed = {"rate": f"replay.schedule is {self.schedule}"} if self.schedule != "fixed" else {}

@@ -10,7 +10,13 @@ def run(arguments: list[str]) -> int:
     """Print methods side by side."""
     parser = parser_of("compare")
     add_comparison(parser)
+    parser.add_argument("--over-games", action="store_true", help="runs of several games: the tables of chapter 3")
     options = parser.parse_args(arguments)
+    if options.over_games:
+        from ..report.over_games import over_games
+
+        print(over_games(options.runs, options.suite, options.against, warn).text())
+        return 0
     from ..report.comparison import compare
     from ..report.records import common_suites
 

@@ -115,6 +115,8 @@ class Task:
     """The level of one episode: constant for a fixed level, a new draw for a procedural one."""
     max_steps: int
     """An upper bound of an episode's length."""
+    scale: tuple[float, float] | None = None
+    """The returns that count as 0 and as 1, where they are to be compared with those of other tasks."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,8 @@ class Levels:
     """The level after so many small random changes."""
     easy: Callable[[PRNGKeyArray], Level] | None = None
     """A random level of the simplest kind."""
+    numbered: Callable[[Array], Level] | None = None
+    """The level of a number, from 0. Training sets are then the first so many levels, the same ones in every run."""
     vectors: Vectors | None = None
     """Levels as vectors."""
     design: Design | None = None

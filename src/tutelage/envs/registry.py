@@ -106,6 +106,9 @@ ENVIRONMENTS: dict[str, EnvironmentEntry] = {
         PackageEntry("fruit", "locked rooms and two fruits, of which one pays: hidden", "tutelage.envs.fruit"),
         PackageEntry("walker", "BipedalWalker on terrains of eight parameters", "tutelage.envs.walker"),
         PackageEntry("racing", "car racing from pictures on designed tracks, with black ice", "tutelage.envs.racing"),
+        PackageEntry(
+            "procgen", "Procgen's sixteen games from pictures, a level for each seed", "tutelage.envs.procgen"
+        ),
         PackageEntry("matrix", "one-step games given by a payoff matrix, with exact answers", "tutelage.envs.matrix"),
         PackageEntry("hidden-games", "games with something hidden, with exact answers", "tutelage.envs.hidden_games"),
     ]

@@ -32,6 +32,8 @@ class TaskResult(NamedTuple):
     returns: Float[np.ndarray, " N"]
     lengths: Int[np.ndarray, " N"]
     solved: Bool[np.ndarray, " N"]
+    scale: tuple[float, float] | None = None
+    """The returns that count as 0 and as 1, where the task says so."""
 
     @property
     def solved_rate(self) -> float:
@@ -50,6 +52,11 @@ class TaskResult(NamedTuple):
     def return_error(self) -> float:
         """Standard error of the mean return, over episodes."""
         return _error(self.returns)
+
+    @property
+    def normalised_return(self) -> float | None:
+        """The mean return on the task's scale; None where it has none."""
+        return None if self.scale is None else (self.mean_return - self.scale[0]) / (self.scale[1] - self.scale[0])
 
     @property
     def min_return(self) -> float:
@@ -77,11 +84,22 @@ class Evaluation(NamedTuple):
     def mean_return(self) -> float:
         return float(np.mean([task.mean_return for task in self.tasks]))
 
+    @property
+    def normalised_return(self) -> float | None:
+        """Mean over tasks; None where one has no scale."""
+        each = [task.normalised_return for task in self.tasks]
+        return None if None in each else float(np.mean([value for value in each if value is not None]))
+
 
 def pooled(evaluations: Sequence[Evaluation]) -> Evaluation:
     """Evaluations of several students on one suite as one: the episodes of all."""
     together = [
-        TaskResult(same[0].task, *(np.concatenate(parts) for parts in zip(*(task[1:] for task in same), strict=True)))
+        same[0]._replace(
+            **{
+                part: np.concatenate([getattr(task, part) for task in same])
+                for part in ("returns", "lengths", "solved")
+            }
+        )
         for same in zip(*(evaluation.tasks for evaluation in evaluations), strict=True)
     ]
     return Evaluation(evaluations[0].suite, evaluations[0].seed, tuple(together))
@@ -112,7 +130,9 @@ def evaluate(
         returns, lengths = jax.device_get(play(state, jnp.concatenate(keys), stacked, jnp.int32(longest)))
         for i, task in enumerate(tasks):
             mine = slice(i * episodes, (i + 1) * episodes)
-            results[task.name] = TaskResult(task.name, returns[mine], lengths[mine], returns[mine] > success)
+            results[task.name] = TaskResult(
+                task.name, returns[mine], lengths[mine], returns[mine] > success, task.scale
+            )
     return Evaluation(suite.name, seed, tuple(results[task.name] for task in suite.tasks))
 
 

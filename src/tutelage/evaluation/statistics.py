@@ -7,7 +7,7 @@ as often as the data (Agarwal et al. 2021). Plain numpy, all replicates at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -151,6 +151,25 @@ def welch(x: np.ndarray, y: np.ndarray) -> Welch:
     t = difference / np.sqrt(vx + vy)
     degrees = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
     return Welch(float(t), float(degrees), float(2 * special.stdtr(degrees, -abs(t))))
+
+
+def relative(x: Scores, baseline: Scores) -> Float[np.ndarray, " runs"]:
+    """Of each run the mean over tasks of its score, in units of the baseline's mean on that task over all its runs."""
+    x, baseline = _checked(x), _checked(baseline)
+    unit = baseline.mean(axis=0)
+    require(bool((unit != 0).all()), "The baseline's mean is 0 on some task, so that nothing can be divided by it.")
+    return (x / unit).mean(axis=1)
+
+
+def not_told_from_best(samples: Sequence[np.ndarray], p: float = 0.05) -> list[bool]:
+    """Which samples have a mean that Welch's test does not find below that of the best. None where that is all of them,
+    as in the thesis's tables, or where a sample has a single value.
+    """
+    if min(map(len, samples)) < 2:
+        return [False] * len(samples)
+    best = max(samples, key=lambda sample: sample.mean())
+    near = [sample is best or welch(sample, best).p >= p for sample in samples]
+    return [is_near and not all(near) for is_near in near]
 
 
 # --- the bad end

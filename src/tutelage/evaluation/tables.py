@@ -7,16 +7,19 @@ from .robustness import WorstCase
 
 
 def evaluation(result: Evaluation) -> str:
-    """A row for each task, and the mean of all."""
+    """A row for each task, and the mean of all. Returns on a scale have a column of their own."""
+    scaled = result.normalised_return is not None
     width = max(len("mean"), *(len(task.task) for task in result.tasks))
-    lines = [f"{'':<{width}}  {'solved':<13}  {'return':<15}  {'worst':>7}  steps"]
+    lines = [f"{'':<{width}}  {'solved':<13}  {'return':<15}  {'worst':>7}  steps{'  normalised' * scaled}"]
     for task in result.tasks:
         rate = f"{task.solved_rate:.2f} ± {task.standard_error:.2f}"
         mean = f"{task.mean_return:.3f} ± {task.return_error:.3f}"
         lines.append(
             f"{task.task:<{width}}  {rate:<13}  {mean:<15}  {task.min_return:>7.3f}  {task.lengths.mean():>5.0f}"
+            + (f"  {task.normalised_return:>10.3f}" if scaled else "")
         )
-    lines.append(f"{'mean':<{width}}  {result.solved_rate:<13.2f}  {result.mean_return:<15.3f}")
+    overall = f"{'mean':<{width}}  {result.solved_rate:<13.2f}  {result.mean_return:<15.3f}"
+    lines.append(overall + (f"{'':>18}{result.normalised_return:>10.3f}" if scaled else ""))
     episodes = len(result.tasks[0].returns)
     lines.append(
         f"{result.suite}, {episodes} episodes each, seed {result.seed}; ± is the standard error over episodes, "

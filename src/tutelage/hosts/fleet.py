@@ -33,6 +33,9 @@ _open: dict[HostEnvironment, Fleet] = {}
 EACH = 8
 """Environments of a worker, where nobody needs a certain number of them."""
 
+MOST = 2
+"""Fleets that are kept at once: who plays a dozen environments in turn should not have the workers of all."""
+
 
 def get_fleet(env: HostEnvironment, level: Mapping[str, np.ndarray], number: int | None = None) -> Fleet:
     """The fleet of an environment. ``level`` is one level, or a batch of some other number of them.
@@ -42,9 +45,12 @@ def get_fleet(env: HostEnvironment, level: Mapping[str, np.ndarray], number: int
     fields = tuple(Field(f"level/{name}", value.shape[1:], str(value.dtype)) for name, value in level.items())
     there = _open.get(env)
     if there is not None and there.level == fields and number in (None, there.number):
+        _open[env] = _open.pop(env)  # the one that was asked for last
         return there
     if there is not None:
         there.close()
+    while len(_open) >= MOST:
+        next(iter(_open.values())).close()
     workers = env.workers or len(cores())
     return Fleet(env, fields, number or EACH * workers, workers)
 

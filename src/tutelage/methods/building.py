@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def levels_from(sample: Callable[[PRNGKeyArray], Level], parts: Parts) -> Curriculum:
-    """New levels without end, or a training set that is drawn once."""
+    """New levels without end, or a training set."""
     from ..curricula.random import DomainRandomization, FixedLevels
 
     if parts.training_set == 0:
         return DomainRandomization(sample, parts.levels)
-    return FixedLevels(drawn(sample, parts.training_set), parts.training_set, parts.levels)
+    return FixedLevels(training_set(sample, parts), parts.training_set, parts.levels)
 
 
 def endless(parts: Parts, why: str) -> None:
@@ -39,10 +39,15 @@ def endless(parts: Parts, why: str) -> None:
     )
 
 
-def drawn(sample: Callable[[PRNGKeyArray], Level], size: int) -> Callable[[PRNGKeyArray], Level]:
-    """So many levels at once."""
+def training_set(sample: Callable[[PRNGKeyArray], Level], parts: Parts) -> Callable[[PRNGKeyArray], Level]:
+    """The first levels where an environment numbers them; otherwise levels that are drawn once."""
     import jax
+    import jax.numpy as jnp
 
+    size, levels = parts.training_set, parts.domain.levels
+    if levels.numbered is not None and sample == levels.sample:
+        numbered = levels.numbered
+        return lambda key: jax.vmap(numbered)(jnp.arange(size))
     return lambda key: jax.vmap(sample)(jax.random.split(key, size))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import require
 from ..settings import BanditSettings, section
 from .base import Method, Parts
-from .building import drawn
+from .building import training_set
 
 if TYPE_CHECKING:
     from ..curricula.base import Curriculum
@@ -29,7 +29,7 @@ def build(settings: TsclSettings, parts: Parts) -> Curriculum:
         "give it a size, such as 200, or choose a method for levels without end, such as dr or robust-plr.",
     )
     return Tscl(
-        drawn(parts.domain.levels.sample, size),
+        training_set(parts.domain.levels.sample, parts),
         size,
         levels=parts.levels,
         window=bandit.window,

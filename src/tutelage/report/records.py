@@ -40,6 +40,8 @@ class TaskScore(NamedTuple):
     solved: float
     mean_return: float
     episodes: int
+    normalised: float | None = None
+    """The mean return on the task's scale, where it has one."""
 
     def value(self, measure: Measure) -> float:
         return self.solved if measure == "solved" else self.mean_return
@@ -140,9 +142,7 @@ def read(paths: Sequence[Path | str], suite: str = "", warn: Warn = lambda sente
     Without a suite, it is the one that the runs watched in training, or else the first that all were evaluated on.
     ``warn`` hears of lines that are wrong, which are left out.
     """
-    require(len(paths) > 0, "No runs were given; name the directory of at least one.")
-    runs = [run for path in paths for run in _at(Path(path), warn)]
-    _require_different(runs)
+    runs = read_runs(paths, warn)
     first = runs[0]
     for run in runs:
         require(
@@ -151,7 +151,7 @@ def read(paths: Sequence[Path | str], suite: str = "", warn: Warn = lambda sente
             f"{run.path} of {run.settings.environment}; give runs of one environment.",
         )
     suite = _common_suite(runs, suite)
-    return Study(first.settings.environment, suite, _common_tasks(runs, suite), _methods(runs))
+    return Study(first.settings.environment, suite, _common_tasks(runs, suite), methods_of(runs))
 
 
 def on_suite(study: Study, suite: str) -> Study:
@@ -169,6 +169,14 @@ def _common_tasks(runs: Sequence[RunRecord], suite: str) -> tuple[str, ...]:
             f"evaluate them with one version: tutelage eval {run.path} --suite {suite}.",
         )
     return tasks
+
+
+def read_runs(paths: Sequence[Path | str], warn: Warn = lambda sentence: None) -> list[RunRecord]:
+    """All runs at some paths, each once."""
+    require(len(paths) > 0, "No runs were given; name the directory of at least one.")
+    runs = [run for path in paths for run in _at(Path(path), warn)]
+    _require_different(runs)
+    return runs
 
 
 def _at(path: Path, warn: Warn) -> list[RunRecord]:
@@ -207,7 +215,8 @@ def _record(directory: RunDirectory, warn: Warn) -> RunRecord:
 
 def _evaluation(record: Mapping[str, Any]) -> EvaluationRecord:
     tasks = {
-        name: TaskScore(task["solved"], task["return"], task["episodes"]) for name, task in record["tasks"].items()
+        name: TaskScore(task["solved"], task["return"], task["episodes"], task.get("normalised"))
+        for name, task in record["tasks"].items()
     }
     return EvaluationRecord(record["steps"], record["suite"], tasks)
 
@@ -246,18 +255,19 @@ def _common_suite(runs: Sequence[RunRecord], asked: str) -> str:
     return common[0]
 
 
-def _identity(run: RunRecord) -> dict[str, str]:
+def _identity(run: RunRecord, apart: str = "") -> dict[str, str]:
     """Settings that make the method, as text."""
-    return {name: value for name, value in run.settings.values.items() if name not in _NOT_THE_METHOD}
+    ignored = {*_NOT_THE_METHOD, apart}
+    return {name: value for name, value in run.settings.values.items() if name not in ignored}
 
 
-def _methods(runs: Sequence[RunRecord]) -> tuple[Method, ...]:
-    """One for each group of settings, called as its study calls it. Where a name has several and no study tells them
-    apart, the label says in which settings they differ.
+def methods_of(runs: Sequence[RunRecord], apart: str = "") -> tuple[Method, ...]:
+    """One for each group of settings, apart perhaps from one, called as its study calls it. Where a name has several
+    and no study tells them apart, the label says in which settings they differ.
     """
     groups: dict[tuple[tuple[str, str], ...], list[RunRecord]] = {}
     for run in runs:
-        groups.setdefault(tuple(_identity(run).items()), []).append(run)
+        groups.setdefault(tuple(_identity(run, apart).items()), []).append(run)
     methods = []
     called = [{run.group for run in members} for members in groups.values()]
     for identity, members in groups.items():

@@ -118,7 +118,8 @@ class Learner:
         """Learn from a rollout ``[T, B, ...]``. ``progress`` is the share of the run that is done, from 0 to 1."""
         ppo, agent = self.ppo, state.agent
         if self.agent.normalise_returns:
-            agent = agent._replace(returns=_observe_returns(agent.returns, rollout, ppo.discount))
+            discount = ppo.return_discount or ppo.discount
+            agent = agent._replace(returns=_observe_returns(agent.returns, rollout, discount))
         k_change, k_before = jax.random.split(jax.random.fold_in(key, 1))
         batch = self._batch(agent, rollout)
         terms, figures = self._before(k_before, state.terms, batch)
@@ -162,9 +163,10 @@ class Learner:
 
     def _batch(self, agent: AgentState, rollout: Rollout) -> Minibatch:
         """A rollout as losses read it."""
-        unit = self.agent.unit(agent)
+        unit, most = self.agent.unit(agent), self.ppo.reward_clip
+        clipped = self.agent.normalise_returns and most > 0
         advantage = gae(
-            rollout.reward,
+            jnp.clip(rollout.reward, -most * unit, most * unit) if clipped else rollout.reward,
             rollout.value,
             rollout.next_value,
             rollout.terminated,

@@ -180,7 +180,7 @@ _METRICS = named({"iteration": count, "steps": count}, {"learned_steps": count},
 
 _TASK = named(
     {"solved": share, "return": number, "episodes": one_or_more},
-    {"solved-error": number, "return-error": number, "return-min": number},
+    {"solved-error": number, "return-error": number, "return-min": number, "normalised": number},
 )
 _EVALUATION = named(
     {"iteration": count, "steps": count, "suite": text, "tasks": named({}, rest=_TASK)},

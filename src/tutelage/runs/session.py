@@ -440,6 +440,7 @@ def evaluation_record(
                 "return-error": task.return_error,
                 "return-min": task.min_return,
                 "episodes": len(task.returns),
+                **({} if task.normalised_return is None else {"normalised": task.normalised_return}),
             }
             for task in result.tasks
         },
