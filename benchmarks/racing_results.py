@@ -90,6 +90,15 @@ def dry_tables(runs: dict[str, Path]) -> list[str]:
     return lines
 
 
+def dry_on_ice(runs: dict[str, Path]) -> list[str]:
+    """The same students on icy circuits, which they have never met."""
+    found = by_share({name: [run] for name, run in runs.items()})
+    lines = [f"| icy-f1, mean return | {' | '.join(DRY[name] for name in runs)} |", "|---" * (len(runs) + 1) + "|"]
+    for i, q in enumerate(ROWS):
+        lines.append(f"| {label(q)} | {' | '.join(f'{found[name][0, i]:.0f}' for name in runs)} |")
+    return lines
+
+
 def draw_dry(runs: dict[str, Path], path: Path) -> None:
     """Returns on the validation circuits and in training, against decisions."""
     plt = pyplot()
@@ -285,6 +294,8 @@ def main() -> None:
         hardest(dry["robust-plr"], options.out / "racing-hardest.png")
         lines += ["", f"The {HARDEST} tracks with the highest scores in robust PLR's buffer at the end:", ""]
         lines += ["![The hardest tracks](racing-hardest.png)"]
+    if dry:
+        lines += ["", "## Trained without ice, tested on it", "", *dry_on_ice(dry)]
     if icy:
         lines += ["", "## With black ice", "", "A figure for each seed.", "", *ice_tables(icy)]
         draw_ice(icy, options.out / "racing-ice.png")
