@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +12,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from .errors import UserError, require
+from .guard import Failed, guarded
 
 
 class Plugin(NamedTuple):
@@ -38,13 +38,14 @@ class EntryPoint:
 
     def load(self) -> Plugin:
         """Import it; what goes wrong is said in a sentence."""
+        where = f"the entry point {self.name} ({self.value})"
         try:
             module, _, name = self.value.partition(":")
-            return Plugin(self._load(), f"the entry point {self.name} ({self.value})", module.strip(), name.strip())
-        except Exception as problem:
+            return Plugin(guarded(where, "", self._load), where, module.strip(), name.strip())
+        except Failed as problem:
             raise UserError(
                 f"The entry point {self.name} ({self.value}) of an installed package could not be loaded: "
-                f"{type(problem).__name__}: {problem}. Correct or uninstall that package."
+                f"{problem.reason.removeprefix('could not be run: ')} Or uninstall that package."
             ) from problem
 
 
@@ -93,16 +94,7 @@ _EXAMPLES = {
 
 
 def _run(path: str) -> ModuleType:
-    try:
-        return load_file(path)
-    except Exception as problem:
-        frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == path]
-        line = f", line {frames[-1].lineno}" if frames else ""
-        if isinstance(problem, SyntaxError):
-            line = f", line {problem.lineno}"
-        raise UserError(
-            f"{path}{line} could not be run: {type(problem).__name__}: {problem}. Correct it there."
-        ) from problem
+    return guarded(path, "", lambda: load_file(path))
 
 
 def load_file(path: str) -> ModuleType:

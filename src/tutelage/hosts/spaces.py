@@ -10,6 +10,11 @@ import numpy as np
 from ..errors import UserError, require
 from .fields import Field
 
+MOST_ACTIONS = 65_536
+"""Of one policy."""
+MOST_SEEN = 2**26
+"""Numbers of one array of an observation."""
+
 
 class Malformed(Exception):
     """An environment has answered with what it did not announce."""
@@ -36,6 +41,13 @@ def observed(space: Any) -> tuple[Observed, ...]:
     their keys and numbers; any other space of fixed size becomes one vector.
     """
     found = tuple(_arrays(space, ""))
+    for one in found:
+        size = int(np.prod(one.field.shape, dtype=np.float64))
+        require(
+            0 < size <= MOST_SEEN,
+            f"The observation space has {'the entry ' + one.field.name if one.field.name else 'an array'} of the shape "
+            f"{one.field.shape}; give 1 to {MOST_SEEN:,} numbers.",
+        )
     require(len(found) > 0, f"The observation space is {space}, in which there is nothing to see; give it an entry.")
     names = [one.field.name for one in found]
     for i, name in enumerate(names):
@@ -87,9 +99,17 @@ def played(space: Any) -> Played:
 
     if isinstance(space, spaces.Discrete):
         start = int(space.start)
+        require(
+            int(space.n) <= MOST_ACTIONS and abs(start) < 2**31,
+            f"The action space is {space}; a policy here has at most {MOST_ACTIONS:,} actions, within 32 bits.",
+        )
         return Played(int(space.n), True, lambda actions: (actions + start).tolist())
     if isinstance(space, spaces.Box) and space.dtype.kind == "f":
         low, high, shape, dtype = space.low, space.high, space.shape, space.dtype
+        require(
+            0 < int(np.prod(shape)) <= MOST_ACTIONS,
+            f"The action space is of the shape {shape}; give 1 to {MOST_ACTIONS:,} numbers.",
+        )
         bounded = np.isfinite(low) & np.isfinite(high)
         middle = np.where(bounded, (np.where(bounded, low, 0) + np.where(bounded, high, 0)) / 2, 0)
         reach = np.where(bounded, (np.where(bounded, high, 0) - np.where(bounded, low, 0)) / 2, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,10 +12,11 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from ...errors import UserError, require
+from ...errors import require
+from ...guard import PATIENCE, guarded
 from ...hosts.fields import Field, nested
 from ...hosts.play import by_name
-from ...hosts.spaces import observed, played
+from ...hosts.spaces import MOST_ACTIONS, observed, played
 from ...plugins import Plugin
 from ...rl.encoder_settings import EncoderSettings, GridEncoder, ImageEncoder
 from ...rl.encoders import suited
@@ -23,6 +24,7 @@ from ...settings import NoSettings
 from ...types import ActionSpace, Continuous, Discrete, Level
 from .adapter import JaxEnvironment, strong
 from .definition import Definition, Gymnasium, Jax
+from .fields import check_fields, check_metrics
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,12 @@ def probed(plugin: Plugin) -> Probe:
 
 @lru_cache(maxsize=16)
 def _probed(where: str, definition: Gymnasium | Jax) -> Probe:
+    # What no sentence below foresees is said as well.
+    return guarded(where, "The environment", lambda: _look(where, definition), 4 * PATIENCE)
+
+
+def _look(where: str, definition: Gymnasium | Jax) -> Probe:
+    check_fields(where, definition)
     level = _look_at_levels(where, definition)
     return (
         _look_at_jax(where, definition, level)
@@ -66,38 +74,33 @@ def _probed(where: str, definition: Gymnasium | Jax) -> Probe:
     )
 
 
-def _tried(where: str, what: str, attempt: Callable[[], Any]) -> Any:
-    try:
-        return attempt()
-    except UserError:
-        raise
-    except Exception as problem:
-        first = str(problem).strip().splitlines() or [""]
-        raise UserError(
-            f"{what} in {where} failed: {type(problem).__name__}: {first[0]} Correct it there."
-        ) from problem
-
-
 def _look_at_levels(where: str, definition: Definition) -> Level:
     """All functions of levels agree on what a level is. Returns one."""
-    level = _tried(where, "sample()", lambda: jax.jit(lambda key: strong(definition.sample(key)))(jax.random.key(0)))
+    level = guarded(where, "sample()", lambda: jax.jit(lambda key: strong(definition.sample(key)))(jax.random.key(0)))
     require(len(jax.tree.leaves(level)) > 0, f"sample() in {where} gave a level without arrays; return at least one.")
     same = types_of(level)
     easy = definition.easy
     simplest = None if easy is None else lambda key, _: easy(key)
     for name, change in (("edit", definition.edit), ("easy", simplest)):
         if change is not None:
-            after = _tried(where, f"{name}()", lambda change=change: jax.eval_shape(change, jax.random.key(0), level))
+            after = guarded(where, f"{name}()", lambda change=change: jax.eval_shape(change, jax.random.key(0), level))
+            require(
+                len(jax.tree.leaves(after)) > 0,
+                f"{name}() in {where} returns no level, but {_kind(after)}; return one like those of sample().",
+            )
             require(
                 types_of(after) == same,
                 f"{name}() in {where} gives levels of other shapes or types than sample(): "
                 f"{shapes(after)} and not {shapes(level)}; let them agree.",
             )
+    if definition.metrics is not None:
+        check_metrics(where, guarded(where, "metrics()", lambda: jax.eval_shape(_figures(where, definition), level)))
     for name, test in definition.tests.items():
+        arrays = guarded(where, f"The test level '{name}'", lambda test=test: jax.tree.map(jnp.asarray, test))
         require(
-            types_of(jax.tree.map(jnp.asarray, test)) == same,
+            types_of(arrays) == same,
             f"The test level '{name}' in {where} has other shapes or types than sample(): "
-            f"{shapes(test)} and not {shapes(level)}; let them agree.",
+            f"{shapes(arrays)} and not {shapes(level)}; let them agree.",
         )
     if definition.bounds is not None:
         sizes = {len(bound) for bound in definition.bounds}
@@ -113,27 +116,44 @@ def _look_at_levels(where: str, definition: Definition) -> Level:
     return level
 
 
+def _figures(where: str, definition: Definition) -> Callable[[Level], Any]:
+    """A level's figures, as arrays where they are numbers; what they are otherwise is for a sentence to say."""
+    metrics = definition.metrics
+    assert metrics is not None
+
+    def figures(level: Level) -> Any:
+        named = metrics(level)
+        require(
+            isinstance(named, Mapping) and all(isinstance(name, str) and name for name in named),
+            f"metrics() in {where} returns {_kind(named)}; return a dictionary of numbers by name.",
+        )
+        return {name: jnp.asarray(value, jnp.float32) for name, value in named.items()}
+
+    return figures
+
+
 # --- JAX
 
 
 def _look_at_jax(where: str, definition: Jax, level: Level) -> Probe:
     actions = definition.actions
     require(
-        isinstance(actions, Continuous) or (isinstance(actions, int) and actions >= 1),
+        (isinstance(actions, Continuous) and 1 <= actions.n <= MOST_ACTIONS)
+        or (isinstance(actions, int) and not isinstance(actions, bool) and 1 <= actions <= MOST_ACTIONS),
         f"actions in {where} is {actions!r}; give the number of actions, or tutelage.Continuous(n) for n numbers.",
     )
     env, key = JaxEnvironment(definition), jax.random.key(0)
     space = env.action_space
     action = jnp.int32(0) if isinstance(space, Discrete) else jnp.zeros(space.n)
-    prepared = _tried(where, "prepare()", lambda: jax.eval_shape(env.prepare, level))
-    begun = _tried(where, "reset()", lambda: jax.eval_shape(definition.reset, key, prepared))
+    prepared = guarded(where, "prepare()", lambda: jax.eval_shape(env.prepare, level))
+    begun = guarded(where, "reset()", lambda: jax.eval_shape(definition.reset, key, prepared))
     require(
         isinstance(begun, tuple) and len(begun) == 2,
         f"reset() in {where} returns {_kind(begun)}; return two things: state, obs.",
     )
     state, obs = jax.eval_shape(env.reset, key, prepared)
     more = () if definition.prepare is None else (prepared,)
-    after = _tried(where, "step()", lambda: jax.eval_shape(definition.step, key, state, action, *more))
+    after = guarded(where, "step()", lambda: jax.eval_shape(definition.step, key, state, action, *more))
     require(
         isinstance(after, tuple) and len(after) == 5,
         f"step() in {where} returns {_kind(after)}; return five things: state, obs, reward, terminated, truncated.",
@@ -177,7 +197,7 @@ class _Watched(dict[str, Any]):
 
 
 def _look_at_gymnasium(where: str, definition: Gymnasium, level: Level) -> Probe:
-    environment = _tried(where, "make()", definition.make)
+    environment = guarded(where, "make()", definition.make)
     try:
         limit = _time_limit(environment) or definition.max_steps
         require(
@@ -186,7 +206,12 @@ def _look_at_gymnasium(where: str, definition: Gymnasium, level: Level) -> Probe
             'Write reset(self, *, seed=None, options=None), and read options["level"] in it.',
         )
         watched = _Watched(level=nested(by_name(level)))
-        obs, _ = _tried(where, "reset()", lambda: environment.reset(seed=0, options=watched))
+        begun = guarded(where, "reset()", lambda: environment.reset(seed=0, options=watched))
+        require(
+            isinstance(begun, tuple) and len(begun) == 2,
+            f"reset() in {where} returns {_kind(begun)}; return two things: the observation, and a dictionary.",
+        )
+        obs = begun[0]
         require(
             watched.looked,
             f'The environment of {where} takes no notice of its level: reset() does not read options["level"]. '
@@ -194,7 +219,7 @@ def _look_at_gymnasium(where: str, definition: Gymnasium, level: Level) -> Probe
         )
         seen, acts = observed(environment.observation_space), played(environment.action_space)
         for (name, shape, _), read in seen:
-            given = _tried(where, "reset()", lambda read=read: read(obs)).shape
+            given = guarded(where, "reset()", lambda read=read: read(obs)).shape
             what = f"'{name}' in observations" if name else "observations"
             require(
                 given == shape,
