@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from multiprocessing.connection import wait
-from multiprocessing.shared_memory import SharedMemory
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +22,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..machine import cores
+from . import memory
 from .environment import HostEnvironment
 from .fields import Field, arrays, nested
 from .settings import PATIENCE
@@ -90,7 +90,7 @@ class Fleet:
             Field("seed", (number,), "int64"),
             Field("busy", (number,), "int64"),
         ]
-        self._memory = SharedMemory(create=True, size=sum(f.bytes for f in fields))
+        self._memory = memory.create(sum(f.bytes for f in fields))
         self.shared = arrays(self._memory, fields)
         # Not a fork: a process with JAX's threads must not be forked.
         context = multiprocessing.get_context("spawn")
