@@ -16,7 +16,7 @@ export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test lint bench torture clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -48,6 +48,13 @@ test: lint ## lint, then run the tests
 
 bench: setup ## measure speed beside minimax-lib, jaxued and plain flax
 	$(BIN)/python benchmarks/run.py
+
+# As `make torture MINUTES=60`, or some kinds only: `make torture TORTURE_ARGS='--only kills,calls'` (docs/faults.md).
+MINUTES ?= 60
+TORTURE_ARGS ?=
+
+torture: setup ## attack a run in every way there is, for an hour, and count
+	$(BIN)/python -m tests.faults.torture --minutes $(MINUTES) $(TORTURE_ARGS)
 
 clean: ## remove everything that make has made
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist benchmarks/.venv-* benchmarks/results.json

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import os
 import sys
+import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -15,6 +16,8 @@ from typing import Any, NamedTuple
 # Compiled programs are kept between test runs. Set before JAX is first imported.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+# Files that tests run are nobody's to remember.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="tutelage-state-")
 # Most programs run a few times on small arrays, so most of their time is compilation, which is several times shorter
 # without what XLA does for speed. The processes that tests start inherit this, and share the compiled programs.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")

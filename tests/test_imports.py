@@ -14,14 +14,29 @@ import tutelage
 ROOT = Path(tutelage.__file__).parent
 
 FLOORS = [
-    ("types", "errors", "machine", "settings", "config", "students", "devices", "seeds", "pictures", "plugins"),
+    (
+        "types",
+        "errors",
+        "machine",
+        "settings",
+        "config",
+        "students",
+        "devices",
+        "seeds",
+        "pictures",
+        "plugins",
+        "visible",
+        "trust",
+        "guard",
+        "streams",
+    ),
     ("rl",),
     ("hosts",),
     ("envs",),
     ("rollout", "scores", "figures", "complexity"),
     ("curricula",),
     ("methods",),
-    ("compose", "trainer", "experiment", "checking"),
+    ("compose", "trainer", "experiment", "checking", "memory"),
     ("evaluation",),
     ("runs",),
     ("report",),
@@ -81,8 +96,9 @@ def test_imports_go_downward_only(path):
 def test_the_ground_floor_imports_nothing_of_ours_but_errors():
     for name in ("types", "students", "seeds", "errors"):
         assert imports(ROOT / f"{name}.py") == set()
-    for name in ("settings", "config", "devices", "pictures", "plugins"):
+    for name in ("settings", "config", "devices", "pictures", "guard"):
         assert imports(ROOT / f"{name}.py") <= {"tutelage.errors"}
+    assert imports(ROOT / "plugins.py") == {"tutelage.errors", "tutelage.guard"}
 
 
 def run(code: str) -> str:

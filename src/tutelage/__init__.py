@@ -89,6 +89,7 @@ _PUBLIC = {
     "preset": "compose",
     "pvl": "curricula.numpy_scores",
     "read_settings": "runs.directory",
+    "trust": "trust",
     "record": "evaluation.record",
     "resume": "runs.session",
     "resume_seeds": "runs.session",

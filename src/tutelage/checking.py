@@ -24,6 +24,7 @@ from .envs.registry import ENVIRONMENTS, environment
 from .envs.registry import NAME as ENVIRONMENT
 from .errors import UserError
 from .experiment import build
+from .guard import guarded
 from .hosts.environment import HostEnvironment
 from .hosts.fields import nested
 from .hosts.play import by_name
@@ -35,6 +36,7 @@ from .plugins import Plugin, absolute, from_file
 from .rl.encoders import describe
 from .settings import NoSettings
 from .trainer import Trainer
+from .trust import trust
 from .types import Discrete
 
 LEVELS, STEPS = 8, 200
@@ -44,12 +46,14 @@ LEVELS, STEPS = 8, 200
 def check(path: str) -> Iterator[str]:
     """Check an environment, a method or both in a file. Yields what holds; raises a ``UserError`` for what does not."""
     found = [name for name in (ENVIRONMENT, METHOD) if _defines(path, name)]
+    trust(absolute(path))  # who has a file checked has it run
     if not found:
         raise UserError(f"{path} defines neither '{ENVIRONMENT}' nor '{METHOD}', so there is nothing to check in it.")
-    if ENVIRONMENT in found:
-        yield from check_environment(path)
-    if METHOD in found:
-        yield from check_method(path)
+    for name, look in ((ENVIRONMENT, check_environment), (METHOD, check_method)):
+        if name in found:
+            findings = look(path)
+            while (holds := guarded(path, f"The {name}", lambda found=findings: next(found, None))) is not None:
+                yield holds
 
 
 def _defines(path: str, name: str) -> bool:

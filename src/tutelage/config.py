@@ -37,8 +37,8 @@ RENAMED_VALUES = {("curriculum.evolve.start", "empty"): "easy"}
 _NUMBER = re.compile(r"[+-]?([0-9]+(_[0-9]+)*)?(\.([0-9]+(_[0-9]+)*)?)?(e[+-]?[0-9]{1,4})?", re.ASCII | re.IGNORECASE)
 _DEEPEST = 32
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-INT32 = 2**31 - 1
-"""Sizes and numbers are counted in 32 bits in compiled programs, so no whole number is larger unless it says so."""
+MOST = 10_000_000
+"""No whole number is larger unless its setting says so: far beyond what anybody uses, and far within 32 bits."""
 _EXPECTED = {
     int: "a whole number",
     float: "a finite number",
@@ -55,21 +55,21 @@ class Setting(NamedTuple):
     """``str``, ``int``, ``float``, ``bool`` or a ``Literal`` of strings."""
     value: Any
     help: str
-    most: int = INT32
+    most: int = MOST
     """Of a whole number: what it is at most."""
 
 
 def to_toml(settings: Any) -> str:
     """The settings as TOML, each with its help as a comment."""
     sections: dict[str, list[Setting]] = {}
-    for setting in _settings(settings):
+    for setting in settings_of(settings):
         sections.setdefault(short(_section(setting.name), settings), []).append(setting)
     return "\n".join(_write_section(name, known) for name, known in sections.items())
 
 
 def from_toml(text: str, template: T, source: str = "config.toml") -> T:
     """Read what `to_toml` wrote or a person edited. The template gives the types, and the value of a missing key."""
-    known = {setting.name: setting for setting in _settings(template)}
+    known = {setting.name: setting for setting in settings_of(template)}
     values: dict[str, Any] = {}
     for name, value in _flatten(parse_toml(text, source), known, set(_sections(template)), source):
         if name in values:
@@ -96,7 +96,7 @@ def names(text: str, source: str = "config.toml") -> tuple[str, str]:
 
 def override(settings: T, changes: Mapping[str, str]) -> T:
     """Change settings by dotted name, from text. Hyphens equal underscores, and ``curriculum.`` may be left out."""
-    known = {setting.name: setting for setting in _settings(settings)}
+    known = {setting.name: setting for setting in settings_of(settings)}
     values: dict[str, Any] = {}
     for given, text in changes.items():
         name = given.replace("-", "_")
@@ -127,7 +127,7 @@ def idle(settings: Any, prefix: str = "") -> dict[str, str]:
         if is_dataclass(value):
             inside = idle(value, name + ".")
             found |= (
-                {each.name: own[field.name] for each in _settings(value, name + ".")} if field.name in own else inside
+                {each.name: own[field.name] for each in settings_of(value, name + ".")} if field.name in own else inside
             )
         elif field.name in own:
             found[name] = own[field.name]
@@ -142,13 +142,13 @@ def describe(settings: Any, unread: bool = True) -> list[tuple[str, str, str, st
     hidden = {} if unread else idle(settings)
     return [
         (name, " | ".join(get_args(kind)) or kind.__name__, written(value), text)
-        for name, kind, value, text, _ in _settings(settings)
+        for name, kind, value, text, _ in settings_of(settings)
         if name not in hidden
     ]
 
 
-def _settings(section: Any, prefix: str = "") -> Iterator[Setting]:
-    """Leaves before sections: a key after a TOML header would belong to that header."""
+def settings_of(section: Any, prefix: str = "") -> Iterator[Setting]:
+    """Every setting. Leaves before sections: a key after a TOML header would belong to that header."""
     kinds = get_type_hints(type(section))
     nested = []
     for field in fields(section):
@@ -156,10 +156,10 @@ def _settings(section: Any, prefix: str = "") -> Iterator[Setting]:
         if is_dataclass(value):
             nested.append((value, f"{prefix}{field.name}."))
         else:
-            help, most = field.metadata.get("help", ""), field.metadata.get("most", INT32)
+            help, most = field.metadata.get("help", ""), field.metadata.get("most", MOST)
             yield Setting(prefix + field.name, kinds[field.name], value, help, most)
     for value, name in nested:
-        yield from _settings(value, name)
+        yield from settings_of(value, name)
 
 
 def _sections(section: Any, prefix: str = "") -> Iterator[str]:
@@ -274,7 +274,7 @@ def flat(document: Mapping[str, Any], source: str, prefix: str = "") -> dict[str
 
 def from_values(template: T, values: Mapping[str, Any], prefix: str, source: str) -> T:
     """One section by itself, from the values of a whole document."""
-    known = {setting.name: setting for setting in _settings(template, prefix)}
+    known = {setting.name: setting for setting in settings_of(template, prefix)}
     given = {name: value for name, value in values.items() if name.startswith(prefix)}
     for name in given:
         if name not in known:
@@ -358,7 +358,7 @@ def _plain_number(text: str) -> str:
 
 def check_bounds(settings: Any) -> None:
     """Refuse whole numbers that are too large, also where no text was read: settings can be made in Python."""
-    for setting in _settings(settings):
+    for setting in settings_of(settings):
         if setting.kind is int:
             _accept(setting, setting.value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 
 from .compose import check_insists, iterations
+from .config import check_bounds
 from .devices import use
 from .envs.base import Domain, observation_spec
 from .envs.registry import environment
@@ -68,6 +69,7 @@ def build(settings: Settings, domain: Domain | None = None) -> Trainer:
     ``domain`` is the environment of these settings, where somebody has built it already; the trainer's is grounded if
     they say so.
     """
+    check_bounds(settings)
     chosen, train = find(settings.method), settings.train
     check_insists(settings)
     domain = ground(domain or build_domain(settings), train.grounding)

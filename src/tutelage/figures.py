@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .complexity import lzw
+from .rl.agent import AgentState
 from .scores import episodes
 from .types import SOURCES, ActionSpace, Discrete, Level, Metrics, Proposal, Rollout, Share
 
@@ -46,8 +47,19 @@ def unit(name: str) -> str:
     return UNITS.get(re.sub(r"-\d+%$", "", name.rpartition("/")[2]), "")
 
 
+class Finite(NamedTuple):
+    """What of an iteration is finite: 1 or 0 each. Nothing that is not comes back by itself."""
+
+    rewards: Float[Array, ""]
+    students: Float[Array, ""]
+    """All weights of all students after learning."""
+    teachers: Float[Array, ""]
+
+
 class StepReport(NamedTuple):
     """One iteration, for whoever logs it."""
+
+    finite: Finite
 
     learned: Float[Array, ""]
     """The share of the batch that the students learned from."""
@@ -55,6 +67,21 @@ class StepReport(NamedTuple):
     """The share of the batch that came from each of ``SOURCES``."""
     metrics: Metrics
     """Named scalars, of a source under its name; NaN where there was nothing to average."""
+
+
+def finite(rollout: Rollout, students: Any, curriculum: Any) -> Finite:
+    """Whether a rollout and those who learned from it are finite. ``curriculum`` may hold agents that learn as well."""
+    teachers = [x.params for x in jax.tree.leaves(curriculum, is_leaf=_is_agent) if _is_agent(x)]
+    return Finite(*(_all_finite(tree) for tree in (rollout.reward, students.agent.params, teachers)))
+
+
+def _is_agent(node: Any) -> bool:
+    return isinstance(node, AgentState)
+
+
+def _all_finite(tree: Any) -> Float[Array, ""]:
+    flags = [jnp.isfinite(x).all() for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return jnp.stack([jnp.bool_(True), *flags]).all().astype(jnp.float32)
 
 
 @dataclass(frozen=True)

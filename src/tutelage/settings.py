@@ -30,6 +30,8 @@ ScoreName = Literal[
 
 LARGEST = 2**63 - 1
 """Of numbers that no array is as long as: seeds, and the steps of a run."""
+WIDEST, DEEPEST = 65_536, 64
+"""Units of a layer, and layers."""
 OWN = -1
 """The run's own seed, in the place of another."""
 AUTO = -1
@@ -45,7 +47,7 @@ ObjectiveName = Literal["minimax", "regret", "population-regret", "pvl", "exact-
 
 
 def option(default: Any, help: str, **bounds: int) -> Any:
-    """A field with a default and a sentence for the help page. Whole numbers are at most 2^31 - 1, or ``most``."""
+    """A field with a default and a sentence for the help page. A whole number is at most ``most`` (``config.MOST``)."""
     return field(default=default, metadata={"help": help, **bounds})
 
 
@@ -76,9 +78,9 @@ class NetworkSettings:
     core: Literal["lstm", "gru", "none", "separate"] = option(
         "lstm", "shared layer: recurrent, 'none' for a dense one, 'separate' for no layer that policy and value share"
     )
-    width: int = option(256, "units of the core")
-    head: int = option(32, "hidden units of each layer of the policy head and of the value head")
-    layers: int = option(1, "hidden layers of each head; 0 for policy and value straight from the core")
+    width: int = option(256, "units of the core", most=WIDEST)
+    head: int = option(32, "hidden units of each layer of the policy head and of the value head", most=WIDEST)
+    layers: int = option(1, "hidden layers of each head; 0 for policy and value straight from the core", most=DEEPEST)
     activation: Literal["relu", "tanh"] = option("relu", "what follows each layer of a head")
     policy: Literal["auto", "gaussian", "beta"] = option(
         "auto", "how actions are drawn; 'auto': one of several, or gaussian where actions are numbers"
@@ -104,7 +106,7 @@ class PPOSettings:
 
     discount: float = option(0.995, "discount of future rewards")
     gae_lambda: float = option(0.95, "decay of generalised advantage estimation")
-    epochs: int = option(5, "passes over each rollout")
+    epochs: int = option(5, "passes over each rollout", most=10_000)
     minibatches: int = option(1, "minibatches a pass; whole trajectories when the student is recurrent")
     clip: float = option(0.2, "clip range of the probability ratio and, if clipped, of the value")
     value_clip: bool = option(True, "clip the value's change as well")
@@ -240,7 +242,7 @@ class EvolveSettings:
         "hard", "'hard' edits the replayed levels with the highest score minus return; 'batch' edits all of them"
     )
     parents: int = option(1, "how many levels the hard criterion picks; each is edited equally often")
-    edits: int = option(5, "changes made to each level")
+    edits: int = option(5, "changes made to each level", most=10_000)
     rate: float = option(1.0, "probability of editing after a replay")
     editor: Literal["random", "learned", "none"] = option(
         "random", "'learned' is a teacher paid with PVL; 'none' is the ablation: new random levels instead of edits"
@@ -271,8 +273,8 @@ class TeacherSettings:
     """A teacher that designs levels (thesis, appendix B.2). All else of its PPO is the students'."""
 
     core: Literal["lstm", "gru", "none"] = option("none", "recurrent layer; the thesis uses one for PAIRED only")
-    width: int = option(256, "units of the recurrent layer")
-    head: int = option(32, "units of each of the two layers before the action")
+    width: int = option(256, "units of the recurrent layer", most=WIDEST)
+    head: int = option(32, "units of each of the two layers before the action", most=WIDEST)
     learning_rate: float = option(1e-4, "Adam's step size, constant over the run")
     entropy_coef: float = option(0.0, "weight of the entropy bonus")
     encoder: Any = field(default_factory=NoSettings)
@@ -296,7 +298,7 @@ class AdversarySettings:
     antagonist: Literal["mean", "best"] = option(
         "mean", "of the better student's episodes: their mean return, or the best of them, which is never below it"
     )
-    students: int = option(2, "students; the first, the protagonist, is the product")
+    students: int = option(2, "students; the first, the protagonist, is the product", most=10_000)
 
     def idle(self) -> dict[str, str]:
         reason = f"adversary.objective is {self.objective}"
@@ -421,13 +423,13 @@ class TrainSettings:
         "none",
         "of hidden parameters: 'naive' draws them anew for each episode, 'samplr' learns from fictitious transitions",
     )
-    log_every: int = option(10, "iterations between two lines of metrics")
+    log_every: int = option(10, "iterations between two lines of metrics", most=100_000)
     evaluate_every: int = option(
         AUTO, "iterations between two held-out evaluations; -1: forty evaluations in a run, 0: none but the last"
     )
     checkpoint_every: int = option(250, "iterations between two checkpoints")
     suite: str = option("validation-3", "the held-out suite to watch while training")
-    episodes: int = option(10, "episodes on each level of that suite")
+    episodes: int = option(10, "episodes on each level of that suite", most=100_000)
 
     def __post_init__(self) -> None:
         for name in ("steps", "levels", "rollout", "devices", "log_every", "checkpoint_every", "episodes"):

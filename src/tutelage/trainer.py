@@ -15,7 +15,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 from .curricula.base import Curriculum, learned, only_if
 from .devices import Devices
 from .envs.base import Domain, observation_spec
-from .figures import Describer, StepReport
+from .figures import Describer, StepReport, finite
 from .rl.learner import Learner, StudentState
 from .rollout import Collector, collector
 from .seeds import vmap_seeds
@@ -135,7 +135,8 @@ class Trainer:
             students = jax.tree.map(lambda x: x[info.adopt], students)
         sources, metrics = self.describer(proposal, rollout, info.figures)
         part = len(range(self.levels)[learned(self.curriculum)]) / self.levels
-        report = StepReport(part * proposal.learn, sources, metrics | learning | info.metrics)
+        sound = finite(rollout, students, curriculum)
+        report = StepReport(sound, part * proposal.learn, sources, metrics | learning | info.metrics)
         after = TrainState(students, curriculum, state.key, state.branch_key, state.iteration + 1)
         return self.devices.replicate((after, report))
 

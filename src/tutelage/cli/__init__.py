@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from ..errors import UserError, unknown
+from ..streams import guarded
+from ..trust import Untrusted, trust
 from .commands import COMMANDS
+from .parser import TRUST
+from .terminal import agreed, one_interrupt, warn
+
+FAILED, REFUSED, STOPPED = 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit code."""
-    try:
-        code = _run(list(sys.argv[1:] if arguments is None else arguments))
-        sys.stdout.flush()
+    with guarded() as results, one_interrupt():
+        code = _guarded(list(sys.argv[1:] if arguments is None else arguments))
+        results.flush()
+        # The reader of our output may have gone, as head does; what cannot be written for another reason is lost.
+        if results.failure is not None and not isinstance(results.failure, BrokenPipeError):
+            warn(f"The output could not be written: {results.failure.strerror or results.failure}.")
+            return code or FAILED
         return code
+
+
+def program() -> int:
+    """``main`` as a program of its own, which ends with it."""
+    code = main()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be stopped but the interpreter
+    return code
+
+
+def _guarded(arguments: list[str]) -> int:
+    """What goes wrong around us is said in a sentence; what is wrong with us is not hidden."""
+    try:
+        return _run(arguments)
     except UserError as problem:
-        print(f"tutelage: {problem}", file=sys.stderr)
-        return 2
+        warn(str(problem))
+        return REFUSED
+    except OSError as problem:  # of a file that nobody could foresee: a name too long, a disk that has gone
+        where = f"{problem.filename}: " if problem.filename else ""
+        warn(f"{where}{problem.strerror or problem}.")
+        return REFUSED
+    except MemoryError as problem:
+        warn(f"There is not enough memory for this ({problem or 'an allocation failed'}); make something smaller.")
+        return REFUSED
     except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # the reader of our output, such as head, has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
-        return 0
+        return STOPPED
 
 
 def _run(arguments: list[str]) -> int:
@@ -38,6 +65,15 @@ def _run(arguments: list[str]) -> int:
 
         print(f"tutelage {package_version()}")
         return 0
+    for word in arguments:
+        if "\0" in word:
+            raise UserError("An argument has a zero byte in it, which no name has; leave it out.")
     if arguments[0] not in COMMANDS:
         raise unknown("command", arguments[0], COMMANDS)
-    return COMMANDS[arguments[0]].run(arguments[1:])
+    while True:
+        try:
+            return COMMANDS[arguments[0]].run(arguments[1:])
+        except Untrusted as problem:  # before anything was done, so that it can be done again
+            if TRUST not in arguments and not agreed(f"{problem} Run it now?"):
+                raise
+            trust(problem.file)

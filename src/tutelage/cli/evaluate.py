@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..runs.launch import start_jax
-from .parser import parser_of
+from ..settings import LARGEST
+from .parser import MANY, parser_of, whole_number
 from .terminal import warn
 
 
@@ -16,13 +17,15 @@ def run(arguments: list[str]) -> int:
         default="",
         help="a suite, a single task, or a file of levels such as mine.txt (default: the run's own suite)",
     )
-    parser.add_argument("--episodes", type=int, help="episodes on each task (default 100)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the test episodes (default 0)")
+    parser.add_argument("--episodes", type=whole_number(1_000_000), help="episodes on each task (default 100)")
+    parser.add_argument("--seed", type=whole_number(LARGEST), default=0, help="seed of the test episodes (default 0)")
     parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
-    parser.add_argument("--student", type=int, default=0, help="which student (default 0, the run's product)")
+    parser.add_argument(
+        "--student", type=whole_number(MANY), default=0, help="which student (default 0, the run's product)"
+    )
     parser.add_argument(
         "--worst-of",
-        type=int,
+        type=whole_number(10_000_000),
         metavar="LEVELS",
         help="play so many new levels instead, and tell how the student does on the worst of them: --episodes each "
         "(default 10) to find those, and as many to score them",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..runs.launch import start_jax
-from .parser import parser_of
+from ..settings import LARGEST
+from .parser import MANY, parser_of, whole_number
 from .terminal import warn
 
 
@@ -14,12 +15,12 @@ def run(arguments: list[str]) -> int:
     """Print or draw levels of a run's buffer, or new ones."""
     parser = parser_of("levels")
     parser.add_argument("run", help="the directory of the run")
-    parser.add_argument("--top", type=int, default=8, help="how many (default 8)")
+    parser.add_argument("--top", type=whole_number(MANY), default=8, help="how many (default 8)")
     parser.add_argument("--png", help="draw them to this file instead of printing them")
-    parser.add_argument("--student", type=int, help="whose buffer (default 0, the first student's)")
+    parser.add_argument("--student", type=whole_number(MANY), help="whose buffer (default 0, the first student's)")
     parser.add_argument(
         "--generated",
-        type=int,
+        type=whole_number(LARGEST),
         nargs="?",
         const=0,
         metavar="SEED",

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
+from .. import config
 from ..errors import UserError
 from ..runs.launch import AUTO, DeviceRequest, Policy
 from ..runs.processes import Group
 from .commands import COMMANDS
+
+MANY = 10_000
+"""Of things that each take a process, a directory or a picture."""
+
+
+TRUSTING = ("train", "resume", "study", "eval", "play", "levels", "report")
+"""Commands that run Python files which a run, a config or a study names."""
+TRUST = "--trust"
 
 
 class Parser(argparse.ArgumentParser):
@@ -18,9 +28,32 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message[:1].upper()}{message[1:]}. See `{self.prog} --help`.")
 
 
+def whole_number(most: int) -> Callable[[str], int]:
+    """For an argument that is a whole number of at most so much, written as settings are."""
+
+    def read(text: str) -> int:
+        try:
+            number = config.whole(text)
+        except (ValueError, ArithmeticError):
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number, such as 20 or 2k") from None
+        if abs(number) > most:
+            raise argparse.ArgumentTypeError(f"{number:,} is too large: give at most {most:,}")
+        return number
+
+    return read
+
+
 def parser_of(command: str) -> Parser:
     """A parser without arguments yet."""
-    return Parser(prog=f"tutelage {command}", description=COMMANDS[command].summary, allow_abbrev=False)
+    parser = Parser(prog=f"tutelage {command}", description=COMMANDS[command].summary, allow_abbrev=False)
+    if command in TRUSTING:
+        add_trust(parser)
+    return parser
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Read by ``main``, which runs a command again once a file is trusted."""
+    parser.add_argument(TRUST, action="store_true", help="run the Python files that are named there, and remember them")
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +75,12 @@ def add_devices(parser: argparse.ArgumentParser, default: str) -> None:
         "fit; a CPU can be several",
     )
     parser.add_argument("--coordinator", default="", help="for several processes: host:port of the first of them")
-    parser.add_argument("--processes", type=int, default=1, help="how many processes train this run (default 1)")
-    parser.add_argument("--process-id", type=int, default=0, help="which of them this is, from 0 (default 0)")
+    parser.add_argument(
+        "--processes", type=whole_number(MANY), default=1, help="how many processes train this run (default 1)"
+    )
+    parser.add_argument(
+        "--process-id", type=whole_number(MANY), default=0, help="which of them this is, from 0 (default 0)"
+    )
 
 
 def device_request(options: argparse.Namespace, otherwise: Policy) -> DeviceRequest:
@@ -53,7 +90,7 @@ def device_request(options: argparse.Namespace, otherwise: Policy) -> DeviceRequ
         return DeviceRequest(otherwise, group)
     if options.devices == AUTO:
         return DeviceRequest(Policy.ALL, group)
-    if not options.devices.isdecimal():
+    if not (options.devices.isdecimal() and options.devices.isascii() and len(options.devices) < 10):
         raise UserError(f"--devices is '{options.devices}'; give a whole number, or {AUTO} for as many as there are.")
     return DeviceRequest(int(options.devices), group)
 

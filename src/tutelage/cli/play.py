@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..runs.launch import start_jax
-from .parser import parser_of
+from ..settings import LARGEST
+from .parser import MANY, parser_of, whole_number
 from .terminal import warn
 
 
@@ -20,10 +21,14 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--gif", metavar="FILE", help="write the episode as a moving picture")
     parser.add_argument("--mp4", metavar="FILE", help="write the episode as a video; needs ffmpeg")
     parser.add_argument("--png", metavar="FILE", help="write up to twelve frames as one picture")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the episode (default 0)")
-    parser.add_argument("--episode", type=int, default=0, help="which episode of this seed (default 0)")
+    parser.add_argument("--seed", type=whole_number(LARGEST), default=0, help="seed of the episode (default 0)")
+    parser.add_argument(
+        "--episode", type=whole_number(1_000_000), default=0, help="which episode of this seed (default 0)"
+    )
     parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
-    parser.add_argument("--student", type=int, default=0, help="which student (default 0, the run's product)")
+    parser.add_argument(
+        "--student", type=whole_number(MANY), default=0, help="which student (default 0, the run's product)"
+    )
     options = parser.parse_args(arguments)
     wanted = {f".{kind}": getattr(options, kind) for kind in ("gif", "mp4", "png") if getattr(options, kind)}
     for suffix, file in wanted.items():

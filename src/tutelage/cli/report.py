@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UserError
 from ..runs.launch import start_jax
-from .parser import add_comparison, parser_of
+from .parser import MANY, add_comparison, parser_of, whole_number
 from .terminal import warn
 
 
@@ -15,7 +15,9 @@ def run(arguments: list[str]) -> int:
     parser.add_argument(
         "--out", default="report.html", help="the page; its tables go beside it, as Markdown (default report.html)"
     )
-    parser.add_argument("--top", type=int, default=12, help="how many of a buffer's best levels to draw (default 12)")
+    parser.add_argument(
+        "--top", type=whole_number(MANY), default=12, help="how many of a buffer's best levels to draw (default 12)"
+    )
     parser.add_argument(
         "--no-pictures", action="store_true", help="draw no levels and no episodes: quick, and without JAX"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import require
-from .parser import parser_of
+from .parser import MANY, parser_of, whole_number
 from .terminal import warn
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> int:
         "--scale", choices=("laptop", "full"), help="run its study, at a size for one's own computer or as published"
     )
     parser.add_argument("--out", help="directory for its runs (default runs/reproduce/NAME-SCALE)")
-    parser.add_argument("--jobs", type=int, help="runs at once (default: one for each core)")
+    parser.add_argument("--jobs", type=whole_number(MANY), help="runs at once (default: one for each core)")
     parser.add_argument("--engine", default="local", help="local (default) for this machine, or ray")
     options = parser.parse_args(arguments)
     if not options.name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..visible import one_line
 from .parser import parser_of
 from .terminal import warn
 
@@ -41,7 +42,7 @@ def run(arguments: list[str]) -> int:
         rows += [(f"  {task}", f"{figures['solved']:.2f}") for task, figures in last["tasks"].items()]
     rows.append(("digest", state.digest if state else "none yet: there is no whole checkpoint"))
     width = min(max(len(name) for name, _ in rows), 60)
-    print("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
+    print("\n".join(f"{one_line(name):<{width}}  {one_line(value)}" for name, value in rows))
     return 0
 
 

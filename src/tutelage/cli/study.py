@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
 from ..runs import sinks
-from .parser import add_log, parser_of
+from .parser import MANY, add_log, parser_of, whole_number
 from .terminal import warn
 
 
@@ -19,7 +18,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("study", help="a TOML file that names methods, seeds and settings (docs/studies.md)")
     parser.add_argument("--out", help="directory for all runs, new or of this study (default runs/NAME of the file)")
     parser.add_argument("--engine", default="local", help="local (default) for this machine, or ray")
-    parser.add_argument("--jobs", type=int, help="runs at once (default: one for each core)")
+    parser.add_argument("--jobs", type=whole_number(MANY), help="runs at once (default: one for each core)")
     add_log(parser)
     options = parser.parse_args(arguments)
     sinks.check(options.log)
@@ -54,7 +53,7 @@ def conduct(
         _conclude(path, [str(run.path) for run in runs if run.finished and run.held_out()])
     failed = [run for run in runs if states[run] is State.FAILED]
     for run in failed:
-        print(f"tutelage: {run.plan.name} failed; its log is {run.log}", file=sys.stderr)
+        warn(f"{run.plan.name} failed; its log is {run.log}")
     left = sum(state is not State.FINISHED for state in states.values()) - len(failed)
     if left:
         print(f"{left} of {len(runs)} runs are not finished. Go on with: {again}")

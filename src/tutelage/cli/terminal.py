@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..visible import visible
 
 if TYPE_CHECKING:
     from ..runs.session import Progress, Run
@@ -12,7 +18,34 @@ if TYPE_CHECKING:
 
 def warn(message: str) -> None:
     """Say something that is no result."""
-    print(f"tutelage: {message}", file=sys.stderr)
+    print(visible(f"tutelage: {message}"), file=sys.stderr)
+
+
+def agreed(question: str) -> bool:
+    """Ask somebody, if somebody is there."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(visible(f"tutelage: {question} [y/N] "), end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """Within, Ctrl-C ends the program once; another does not wait for that. (Training has its own rules, within.)"""
+
+    def interrupt(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
+        raise KeyboardInterrupt
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def watch(start: Callable[[Progress], list[Run]], path: str, quiet: bool) -> int:

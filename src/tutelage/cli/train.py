@@ -15,7 +15,7 @@ from ..plugins import label
 from ..runs import sinks
 from ..runs.launch import Policy, launch
 from ..settings import Settings
-from .parser import Parser, add_devices, add_log, device_request
+from .parser import MANY, Parser, add_devices, add_log, add_trust, device_request, whole_number
 from .terminal import watch
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def _parser() -> Parser:
     parser.add_argument("--preset", default="", help="a named set of settings (`tutelage envs` lists them)")
     parser.add_argument("--config", help="settings from a file, such as the config.toml of another run")
     parser.add_argument("--seed", help="everything random comes from this (default 0)")
-    parser.add_argument("--seeds", type=int, default=1, help="train so many seeds, from --seed on, as one program")
+    parser.add_argument(
+        "--seeds", type=whole_number(MANY), default=1, help="train so many seeds, from --seed on, as one program"
+    )
     parser.add_argument("--steps", help="environment steps in all, such as 20M")
     parser.add_argument("--grounding", help="of hidden parameters: none, naive or samplr (train.grounding)")
     parser.add_argument(
@@ -80,6 +82,7 @@ def _parser() -> Parser:
     add_devices(parser, Policy.DEFAULT.value)
     add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_trust(parser)
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
     return parser
 

@@ -15,7 +15,7 @@ PATIENCE = 60.0
 class HostSettings:
     """Simulators in worker processes."""
 
-    workers: int = option(0, "processes that play; 0 for one a core")
+    workers: int = option(0, "processes that play; 0 for one a core", most=1024)
     patience: float = option(PATIENCE, "seconds without an answer after which a worker counts as hung")
 
     def __post_init__(self) -> None:

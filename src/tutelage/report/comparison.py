@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..envs.published import Figure, Published
-from ..envs.registry import environment
+from ..envs.registry import ENVIRONMENTS
 from ..errors import require
 from ..evaluation.statistics import (
     Estimate,
@@ -224,6 +224,11 @@ def telling(study: Study) -> Measure:
     return "solved" if solved else "return"
 
 
+def _figures(environment: str) -> tuple[Published, ...]:
+    """Of an environment of ours. One of somebody else's would have to be run to be asked."""
+    return ENVIRONMENTS[environment].published if environment in ENVIRONMENTS else ()
+
+
 def comparison(
     study: Study, measure: Measure | None = None, against: str = "", level: float | None = None
 ) -> Comparison:
@@ -243,7 +248,7 @@ def comparison(
     names = {method.name for method in study.methods}
     published = tuple(
         column
-        for column in environment(study.environment).published
+        for column in _figures(study.environment)
         if column.measure == measure
         and column.suite == study.suite
         and column.method in names

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import NamedTuple
 
+from ..visible import one_line
+
 
 class Cell(NamedTuple):
     """What a table shows in one place."""
@@ -30,7 +32,8 @@ def row(*words: str | Cell) -> tuple[Cell, ...]:
 
 def to_text(table: Table) -> str:
     """For a terminal: bold figures have a mark, since not every terminal has bold letters."""
-    lines = [list(table.columns), *([_marked(cell) for cell in cells] for cells in table.rows)]
+    marked = [list(table.columns), *([_marked(cell) for cell in cells] for cells in table.rows)]
+    lines = [[one_line(word) for word in line] for line in marked]
     widths = [max(len(line[i]) for line in lines) for i in range(len(table.columns))]
     printed = [
         "  ".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines

@@ -22,7 +22,9 @@ from typing import Any, NamedTuple, TypeVar
 from .. import config
 from ..compose import preset
 from ..errors import UserError
+from ..plugins import absolute, is_file
 from ..settings import Settings
+from ..trust import require_trusted, trust
 from . import lines, schema
 from .files import Busy, locked, write_atomically
 from .outline import Outline, read_outline
@@ -65,6 +67,8 @@ class RunDirectory:
     def create(cls, path: Path | str, settings: Any) -> RunDirectory:
         """Start a directory for a new run. An existing one has to be empty."""
         path = new_directory(path, [CHECKPOINTS])
+        for name in filter(is_file, (settings.environment, settings.method)):
+            trust(name)  # who trains with a file has chosen to run it
         about = {
             "version": package_version(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -238,7 +242,10 @@ def new_directory(path: Path | str, inside: Iterable[str]) -> Path:
 def read_settings(path: Path | str) -> Settings:
     """Settings from a config file, such as one that a run has left."""
     text = config.read_text(path)
-    return config.from_toml(text, preset(*config.names(text, str(path))), str(path))
+    names = config.names(text, str(path))
+    for name in filter(is_file, names):
+        require_trusted(absolute(name), str(path))
+    return config.from_toml(text, preset(*names), str(path))
 
 
 def _remove(path: Path) -> None:

@@ -22,7 +22,7 @@ from ..errors import UserError, require, unknown
 from ..machine import cores
 from .worker import STOPPED
 
-COMMAND = (sys.executable, "-m", "tutelage.runs.worker")
+COMMAND = (sys.executable, "-m", "tutelage.runs.worker", "--trust")
 ENGINES = ("local", "ray")
 
 

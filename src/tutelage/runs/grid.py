@@ -12,8 +12,9 @@ from .. import config
 from ..compose import iterations, preset
 from ..envs.registry import environment
 from ..errors import UserError, require, unknown
-from ..plugins import label
+from ..plugins import absolute, is_file, label
 from ..settings import Settings
+from ..trust import Untrusted, require_trusted
 
 Changes = Mapping[str, str]
 """Settings by dotted name, as `config.override` takes them."""
@@ -70,8 +71,12 @@ def parse(text: str, source: str) -> Study:
     methods = _list(document, "methods", str, source, 'as in methods = ["...", "..."]')
     seeds = _list(document, "seeds", int, source, "as in seeds = [0, 1, 2]")
     try:
+        for file in filter(is_file, (name, *methods)):
+            require_trusted(absolute(file), source)
         environment(name)
         base = {which: preset(name, which, chosen) for which in methods}
+    except Untrusted:
+        raise
     except UserError as problem:
         raise _at(source, problem) from problem
     common = _changes(document.get("settings", {}), "settings", source)

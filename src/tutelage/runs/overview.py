@@ -9,7 +9,9 @@ from types import TracebackType
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
+from ..visible import one_line, visible
 from .study import State, StudyRun
 
 
@@ -50,7 +52,7 @@ class Overview:
             self._say(self._summary(states))
 
     def _say(self, message: str) -> None:
-        self.console.print(message, soft_wrap=True, highlight=False, markup=False)
+        self.console.print(visible(message), soft_wrap=True, highlight=False, markup=False)
 
     def _summary(self, states: Mapping[StudyRun, State]) -> str:
         parts = [f"{share(list(states)):.1%} of all steps"]
@@ -65,7 +67,7 @@ class Overview:
         for group in dict.fromkeys(run.plan.group for run in self._runs):
             mine = {run: state for run, state in states.items() if run.plan.group == group}
             numbers = [str(count(mine.values(), state) or "") for state in State]
-            table.add_row(group, f"{share(list(mine)):.1%}", *numbers)
+            table.add_row(Text(one_line(group)), f"{share(list(mine)):.1%}", *numbers)
         return table
 
 

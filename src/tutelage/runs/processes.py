@@ -42,7 +42,8 @@ class Group:
         )
         host, _, port = self.coordinator.rpartition(":")
         require(
-            not self.coordinator or (bool(host) and port.isdigit()),
+            not self.coordinator
+            or (bool(host) and port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536),
             f"--coordinator is '{self.coordinator}'; give the first process's machine and a free port on it, "
             "as in 10.0.0.1:1234.",
         )
@@ -62,7 +63,13 @@ def start(group: Group, devices: int) -> None:
             jax.config.update("jax_num_cpu_devices", share)
     if group.processes > 1:
         try:
-            jax.distributed.initialize(group.coordinator, group.processes, group.process)
+            jax.distributed.initialize(
+                group.coordinator,
+                group.processes,
+                group.process,
+                # Otherwise it listens on every address of the machine.
+                coordinator_bind_address=group.coordinator if group.process == 0 else None,
+            )
         except RuntimeError as problem:
             raise UserError(
                 f"The {group.processes} processes did not meet at {group.coordinator} ({problem}). Start all of them "

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from ..evaluation.evaluate import Evaluation
+from ..visible import one_line, visible
 
 
 class ProgressLine:
@@ -26,7 +27,7 @@ class ProgressLine:
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>5.1f}%  {task.fields[text]}"),
+            TextColumn("{task.percentage:>5.1f}%  {task.fields[text]}", markup=False),
             console=self.console,
             disable=not self.console.is_terminal,
             transient=False,
@@ -72,15 +73,18 @@ class ProgressLine:
         last = iteration >= self._iterations
         if not self.console.is_terminal and (last or now - self._printed >= self.pause):
             self._printed = now
-            self.console.print(f"{100 * iteration / self._iterations:5.1f}%  {text}", soft_wrap=True)
+            self._print(f"{100 * iteration / self._iterations:5.1f}%  {text}")
 
     def evaluated(self, iteration: int, evaluation: Evaluation) -> None:
-        self._held_out = f", {evaluation.suite} solved {evaluation.solved_rate:.2f}"
+        self._held_out = f", {one_line(evaluation.suite)} solved {evaluation.solved_rate:.2f}"
         if evaluation.solved_rate == 0:  # for hours on the walker; the return tells more
             self._held_out += f" (return {evaluation.mean_return:.3g})"
 
     def said(self, message: str) -> None:
-        self.console.print(message, soft_wrap=True)
+        self._print(message)
+
+    def _print(self, message: str) -> None:
+        self.console.print(visible(message), soft_wrap=True, markup=False, highlight=False)
 
 
 def _count(number: float) -> str:

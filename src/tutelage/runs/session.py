@@ -23,6 +23,7 @@ from ..evaluation.suite_file import find_suite
 from ..experiment import build, build_domain
 from ..figures import StepReport
 from ..hosts.environment import HostEnvironment
+from ..memory import require_room
 from ..plugins import label
 from ..rl.agent import Agent, AgentState
 from ..seeds import stack, unstack
@@ -32,6 +33,7 @@ from ..types import SOURCES
 from . import checkpoint, sinks
 from .advice import advice
 from .directory import EVALUATIONS, METRICS, RunDirectory
+from .divergence import require_finite
 from .group import RunGroup, is_group, require_alone, seeds_of
 from .processes import (
     alone,
@@ -245,6 +247,11 @@ def _checked(settings: Settings, log: Sequence[str], domain: Domain | None, seed
         "seeds into a study.",
     )
     _ = trainer.domain.suites[settings.train.suite]
+    require(
+        trainer.iterations < 2**31,
+        f"train.steps are {settings.train.steps:,}, which are {trainer.iterations:,} iterations; give fewer than 2^31.",
+    )
+    require_room(trainer, seeds)
     return trainer
 
 
@@ -350,6 +357,7 @@ def _train(
             until = min(trainer.iterations, *(_next(iteration, every) for every in stops if every))
             state, log = run(state, until - iteration)
             log = jax.device_get(log)  # waits until the device has finished
+            require_finite(log.finite, iteration, until, directories, each)
             seconds = time.perf_counter() - began
             number, iteration = until - iteration, until
             records = [

@@ -11,9 +11,13 @@ from typing import Any
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Within, Ctrl-C or a polite kill only asks to stop; a second one stops at once. Needs the main thread."""
+    """Within, Ctrl-C, a polite kill or a terminal that is closed only asks to stop; a second one stops at once. Needs
+    the main thread.
+    """
     asked = False
-    signals = (signal.SIGINT, signal.SIGTERM)
+    # Who was started with nohup does not mind a terminal that is closed.
+    closing = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    signals = (signal.SIGINT, signal.SIGTERM, *closing)
 
     def ask(number: int, frame: Any) -> None:
         nonlocal asked

@@ -14,6 +14,10 @@ import threading
 from collections.abc import Sequence
 
 from ..errors import UserError
+from ..plugins import absolute, is_file
+from ..streams import guarded
+from ..trust import trust
+from ..visible import visible
 
 STOPPED = 130
 
@@ -24,17 +28,34 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("run")
     parser.add_argument("--cores", default="", help="processors to stay on, such as 0,1")
     parser.add_argument("--log", action="append", default=[])
+    parser.add_argument("--trust", action="store_true", help="run the files that the run names: the study has asked")
     options = parser.parse_args(arguments)
     threading.Thread(target=_stop_with_the_study, daemon=True).start()
     if options.cores:  # before JAX counts them
         os.sched_setaffinity(0, map(int, options.cores.split(",")))
     try:
-        return 0 if _train(options.run, options.log) else STOPPED
-    except UserError as problem:
-        print(f"tutelage: {problem}", file=sys.stderr)
-        return 2
+        with guarded():  # its log may be on a disk that is full
+            return _told(options.run, options.log, options.trust)
     except KeyboardInterrupt:
         return STOPPED
+
+
+def _told(path: str, log: Sequence[str], trusted: bool) -> int:
+    try:
+        if trusted:
+            _trust(path)
+        return 0 if _train(path, log) else STOPPED
+    except (UserError, OSError) as problem:
+        print(visible(f"tutelage: {problem}"), file=sys.stderr)
+        return 2
+
+
+def _trust(path: str) -> None:
+    from .directory import RunDirectory
+
+    outline = RunDirectory.open(path).outline()
+    for name in filter(is_file, (outline.environment, outline.method)):
+        trust(absolute(name))
 
 
 def _train(path: str, log: Sequence[str]) -> bool:

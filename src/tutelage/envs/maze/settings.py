@@ -25,7 +25,7 @@ from ..presets import Preset
 class MazeSettings:
     """Partially observable mazes (thesis, appendix A.3)."""
 
-    size: int = option(13, "cells a side inside the border")
+    size: int = option(13, "cells a side inside the border", most=255)
     view: int = option(5, "cells a side of what the student sees")
     max_steps: int = option(250, "steps before an episode is cut off")
     see_through_walls: bool = option(True, "off: walls block the view, as in MiniGrid")
