@@ -28,10 +28,8 @@ ScoreName = Literal[
     "exact-regret",
 ]
 
-LARGEST = 2**63 - 1
-"""Of numbers that no array is as long as: seeds, and the steps of a run."""
-WIDEST, DEEPEST = 65_536, 64
-"""Units of a layer, and layers."""
+LARGEST, WIDEST, DEEPEST = 2**63 - 1, 65_536, 64
+"""Of seeds and of the steps of a run; units of a layer; layers."""
 OWN = -1
 """The run's own seed, in the place of another."""
 AUTO = -1

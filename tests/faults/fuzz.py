@@ -162,7 +162,7 @@ def arguments(run: Path, folder: Path) -> st.SearchStrategy[list[str]]:
         .flatmap(line)
         .filter(lambda words: str(run) not in words and "." not in words),
         st.lists(st.one_of(st.sampled_from(sorted(COMMANDS)), odd_value), max_size=4).filter(
-            lambda words: not words or words[0] not in ("report", "study")
+            lambda words: not words or words[0] not in ("report", "study", "reproduce", "page", "play")
         ),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UserError
 from ..runs.launch import start_jax
-from .parser import parser_of
+from .parser import MANY, parser_of, whole_number
 
 
 def run(arguments: list[str]) -> int:
@@ -19,7 +19,7 @@ def run(arguments: list[str]) -> int:
         "--suite", default="all", help="the held-out mazes to show, and to check the weights on (default all)"
     )
     parser.add_argument(
-        "--top", type=int, default=12, help="how many of each buffer's best levels to show (default 12)"
+        "--top", type=whole_number(MANY), default=12, help="how many of each buffer's best levels to show (default 12)"
     )
     options = parser.parse_args(arguments)
     if options.top < 1:
