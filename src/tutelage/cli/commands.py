@@ -31,6 +31,7 @@ COMMANDS = {
     "report": Command("put runs on one page: curves, tables, levels, episodes", "report"),
     "reproduce": Command("list the thesis's tables and figures, and make them again", "reproduce"),
     "page": Command("put students and mazes on a page that runs without a server", "page"),
+    "lab": Command("draw levels on a page, and watch students in them", "lab"),
     "check": Command("look whether an environment or a method of your own keeps its promises", "check"),
     "methods": Command("list the methods", "methods"),
     "envs": Command("list the environments, their presets and suites", "envs"),

@@ -16,6 +16,7 @@ from ..settings import NoSettings
 from ..types import ActionSpace, Level, Metrics, Observation, State, TimeStep
 from ..types import Continuous as Continuous
 from ..types import Discrete as Discrete
+from .editing import Controls, Editor
 
 Prepared = Any
 """A level as its environment prepared it: a pytree of arrays."""
@@ -229,6 +230,16 @@ class Viewer:
     """An episode, a picture a step, all of one size: from its level and its states ``[T + 1, ...]``."""
     pace: int = 120
     """Milliseconds a frame."""
+    seen: Callable[[Observation], np.ndarray] | None = None
+    """What the student sees of one step, as a picture; without it, images are shown as they are."""
+    snapshot: Callable[[Level, Any], np.ndarray] | None = None
+    """Of an environment outside of JAX: a picture of a simulator as it stands."""
+    actions: tuple[str, ...] = ()
+    """What each action is called, or each of its numbers."""
+    editor: Editor | None = None
+    """How people draw levels; without it they fill in a form."""
+    controls: Controls | None = None
+    """How people play; without it they cannot."""
 
 
 class Brought(NamedTuple):

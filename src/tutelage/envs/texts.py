@@ -25,21 +25,39 @@ def to_text(domain: Domain, level: Level) -> str:
     """A level as text; ``from_text`` reads it back."""
     if domain.viewer is not None and domain.viewer.parse is not None:
         return domain.viewer.text(level)
-    arrays = {name: np.asarray(value) for name, value in _by_name(jax.device_get(level)).items()}
-    return json.dumps({name: _plain(array) for name, array in arrays.items()})
+    return json.dumps(to_fields(level))
 
 
 def from_text(domain: Domain, text: str) -> Level:
     """The level of a text. Refuses what is none with a sentence."""
     if domain.viewer is not None and domain.viewer.parse is not None:
         return domain.viewer.parse(text)
-    like = jax.eval_shape(domain.levels.sample, jax.random.key(0))
-    expected = _by_name(like)
-    allowed = ", ".join(f"'{name}' ({_kind(spec)})" for name, spec in expected.items())
     try:
         given = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise UserError(f"The level is not JSON ({problem}); give an object with {allowed}.") from None
+        raise UserError(f"The level is not JSON ({problem}); give an object with {_allowed(domain)}.") from None
+    return _from_json(domain, given)
+
+
+def to_fields(level: Level) -> dict[str, Any]:
+    """The arrays of a level by name, as JSON has them; ``from_fields`` reads them back."""
+    return {name: _plain(np.asarray(value)) for name, value in _by_name(jax.device_get(level)).items()}
+
+
+def from_fields(domain: Domain, given: Any) -> Level:
+    """The level whose arrays are these. What an environment would refuse as text is refused here, too."""
+    level = _from_json(domain, given)
+    return from_text(domain, to_text(domain, level)) if writes_text(domain) else level
+
+
+def _allowed(domain: Domain) -> str:
+    like = jax.eval_shape(domain.levels.sample, jax.random.key(0))
+    return ", ".join(f"'{name}' ({_kind(spec)})" for name, spec in _by_name(like).items())
+
+
+def _from_json(domain: Domain, given: Any) -> Level:
+    like, allowed = jax.eval_shape(domain.levels.sample, jax.random.key(0)), _allowed(domain)
+    expected = _by_name(like)
     require(isinstance(given, dict), f"The level is JSON, but no object; give one with {allowed}.")
     require(
         set(given) == set(expected),

@@ -8,14 +8,35 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..base import Brought, Design, Domain, Levels, Rules, Suites, Viewer
+from ..editing import Control, Controls, GridEditor, Tile
 from .design import DesignEncoder, MazeDesign, MazeEditing
-from .env import HeldOutMaze, Maze, Trial, payment
-from .level import MazeLevel, from_ascii, to_ascii
+from .env import FORWARD, LEFT, RIGHT, HeldOutMaze, Maze, Trial, payment
+from .level import HEADINGS, MazeLevel, from_ascii, to_ascii
 from .network import MazeEncoder
-from .render import frames, picture, shown
+from .render import frames, picture, seen, shown
 from .settings import MazeSettings
 from .space import MazeSpace, fewest_actions
 from .suites import PADDED, suite, suite_names
+
+ACTIONS = ("left", "right", "forward", "pick up", "drop", "toggle", "done")
+EDITOR = GridEditor(
+    palette=(
+        Tile(".", "floor", "--cell-floor"),
+        Tile("#", "wall", "--cell-wall"),
+        Tile("G", "goal", "--cell-goal", unique=True),
+        Tile(">", "agent", "--cell-agent", unique=True, directions=tuple(HEADINGS)),
+    ),
+    border="#",
+    smallest=4,
+    largest=PADDED[-1] + 2,
+)
+CONTROLS = Controls(
+    (
+        Control("turn left", ("ArrowLeft", "a"), LEFT),
+        Control("turn right", ("ArrowRight", "d"), RIGHT),
+        Control("forward", ("ArrowUp", "w"), FORWARD),
+    )
+)
 
 
 def optimum(env: Maze, level: MazeLevel | Trial) -> Float[Array, ""]:
@@ -63,6 +84,10 @@ def build(settings: MazeSettings) -> Domain:
             parse=from_ascii,
             picture=picture,
             frames=partial(frames, view=settings.view),
+            seen=seen,
+            actions=ACTIONS,
+            editor=EDITOR,
+            controls=CONTROLS,
         ),
         brought=partial(brought, settings),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from .env import STEPS, MazeState, Trial
+from .env import STEPS, MazeObs, MazeState, Trial
 from .level import MazeLevel, crop
 
 # Each differs in brightness too, so that a grey print can be read.
@@ -42,6 +42,25 @@ def frames(level: MazeLevel | Trial, states: MazeState, view: int = 5, cell: int
     positions, directions = np.asarray(played.position), np.asarray(played.direction)
     for t, (position, direction) in enumerate(zip(positions, directions, strict=True)):
         yield np.asarray(_picture(maze, position, direction, positions[: t + 1], cell, view))
+
+
+_SHOWN = {0: (120, 124, 132), 1: FLOOR, 2: WALL, 8: GOAL}
+"""MiniGrid's numbers of objects as colours; 0 is what the agent cannot see."""
+
+
+def seen(obs: MazeObs, cell: int = 24) -> np.ndarray:
+    """What the agent sees: it is in the middle of the last row, and looks up."""
+    objects = np.asarray(obs.image)[..., 0].T
+    colours = np.zeros((*objects.shape, 3), np.uint8)
+    for number, colour in _SHOWN.items():
+        colours[objects == number] = colour
+    shown = colours.repeat(cell, axis=0).repeat(cell, axis=1)
+    shown[::cell], shown[:, ::cell] = FLOOR_EDGE, FLOOR_EDGE
+    image = Image.fromarray(shown)
+    side, middle = objects.shape[0] * cell, objects.shape[1] // 2 * cell + cell / 2
+    top, bottom = side - 0.86 * cell, side - 0.14 * cell
+    ImageDraw.Draw(image).polygon([(middle, top), (middle + cell / 3, bottom), (middle - cell / 3, bottom)], AGENT)
+    return np.asarray(image)
 
 
 def _side(level: MazeLevel) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from ..base import Domain, Levels, Rules, Suites, Viewer
+from ..editing import GridEditor
+from .drawing import ACTIONS, CONTROLS, palette
 from .env import ROOM, MiniGrid
 from .level import from_text, to_text
 from .multiroom import MOST
 from .network import GridEncoder
-from .render import frames, picture
+from .render import frames, picture, seen
 from .settings import MiniGridSettings
 from .solve import fewest_actions
 from .space import GridSpace
@@ -37,6 +39,13 @@ def build(settings: MiniGridSettings) -> Domain:
             limit=limit(env, len(space.difficulties) - 1),
         ),
         viewer=Viewer(
-            text=to_text, parse=partial(from_text, size=space.size, ball=space.ball), picture=picture, frames=frames
+            text=to_text,
+            parse=partial(from_text, size=space.size, ball=space.ball),
+            picture=picture,
+            frames=frames,
+            seen=seen,
+            actions=ACTIONS,
+            editor=GridEditor(palette(space.ball), words=True),
+            controls=CONTROLS,
         ),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from .env import STEPS, GridState
-from .level import BALL, BOX, DOOR, EMPTY, GOAL, HELD, KEY, LOCKED, OPEN, WALL, GridLevel
+from .level import AGENT, BALL, BOX, DOOR, EMPTY, GOAL, HELD, KEY, LOCKED, OPEN, WALL, GridLevel
 
 _Colour = tuple[int, int, int]
 
@@ -47,6 +47,15 @@ def frames(level: GridLevel, states: GridState, cell: int = 0) -> Iterator[np.nd
         carried = np.asarray(states.carried[t])
         shown = () if carried[0] == EMPTY else (carried,)
         yield _picture(np.asarray(states.cells[t]), position, states.direction[t], shown, positions[: t + 1], cell)
+
+
+def seen(obs: Any, cell: int = 12) -> np.ndarray:
+    """What the student sees: the whole grid, the agent in it, without what boxes hold."""
+    cells = np.array(obs)[..., :3]
+    (x, y), *_ = np.argwhere(cells[..., 0] == AGENT)
+    direction = int(cells[x, y, 2])
+    cells[x, y] = (EMPTY, 0, 0)
+    return _picture(cells, (x, y), direction, (), None, cell)
 
 
 def _picture(cells: np.ndarray, position: Any, direction: Any, carried: Any, trail: Any, cell: int) -> np.ndarray:

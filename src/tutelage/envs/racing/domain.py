@@ -7,17 +7,28 @@ from functools import partial
 import jax
 
 from ..base import Brought, Design, Domain, Environment, Levels, Rules, Suites, Viewer
+from ..editing import Control, Controls, TrackEditor
 from ..wrappers import ActionRepeat, FrameStack
 from .design import DesignEncoder, RacingDesign, free_cells
 from .env import Racing, TrainingTracks, padded
 from .ice import IcyRacing
-from .level import RacingLevel, from_text
+from .level import REACH, RacingLevel, from_text
 from .network import eyes
-from .render import frames, picture, text
+from .render import frames, outline, picture, text
 from .settings import RacingSettings
 from .space import RacingSpace
 from .suites import suite, suite_names
 from .view import View
+
+CONTROLS = Controls(
+    (
+        Control("steer left", ("ArrowLeft", "a"), (-1.0, 0.0, 0.0)),
+        Control("steer right", ("ArrowRight", "d"), (1.0, 0.0, 0.0)),
+        Control("gas", ("ArrowUp", "w"), (0.0, 2.0, 0.0)),
+        Control("brake", ("ArrowDown", "s"), (0.0, 0.0, 1.6)),
+    ),
+    rest=(0.0, -1.0, -1.0),
+)
 
 SOLVED = 500.0
 """Half of a track. Gymnasium asks for 900, which is a whole lap within the time limit: few students ever do it."""
@@ -62,6 +73,9 @@ def build(settings: RacingSettings) -> Domain:
             picture=partial(picture, tracks),
             frames=partial(frames, tracks, view.channels),
             pace=20 * settings.repeat,
+            actions=("steer", "gas", "brake"),
+            editor=TrackEditor(partial(outline, tracks), REACH),
+            controls=CONTROLS,
         ),
         brought=brought,
     )

@@ -54,6 +54,17 @@ def _self_crossings(level: RacingLevel) -> Array:
     return crossings(bezier(jnp.asarray(level.points), east=False).place)
 
 
+def outline(tracks: TrainingTracks, level: RacingLevel) -> dict[str, Any]:
+    """What an editor draws: control points, the middle of every tile, and the numbers of icy tiles."""
+    shown = course(tracks, level)
+    return {
+        "points": np.asarray(level.points).round(3).tolist(),
+        "line": np.asarray(shown.line.place).round(2).tolist(),
+        "ice": np.flatnonzero(shown.ice).tolist(),
+        "width": 2 * HALF_WIDTH,
+    }
+
+
 def picture(tracks: TrainingTracks, level: RacingLevel | Course, side: int = _PICTURE) -> np.ndarray:
     """A track from above, with its ice and the car at its start."""
     shown = course(tracks, level)

@@ -11,19 +11,43 @@ from ...hosts.fields import Field
 from ...hosts.simulator import Maker
 from ...rl.encoders import Vector
 from ..base import Continuous, Design, Domain, Levels, Rules, Suites, Viewer
+from ..editing import Control, Controls, Slider, SliderEditor
 from .design import DesignEncoder, WalkerDesign
-from .level import SOLVED, from_text, to_text
+from .level import PAIRS, PARAMETERS, POET, SOLVED, STAIR_STEPS, from_text, to_text
 from .settings import WalkerSettings
 from .space import WalkerSpace
 from .suites import suite, suite_names
 
 OBSERVATION, JOINTS = 24, 4
 
+CONTROLS = Controls(
+    tuple(
+        Control(f"{joint} {way}", (key,), tuple(sign * float(at == index) for at in range(JOINTS)))
+        for index, (joint, keys) in enumerate((("hip 1", "qa"), ("knee 1", "ws"), ("hip 2", "ol"), ("knee 2", "pk")))
+        for way, key, sign in (("forward", keys[0], 1.0), ("back", keys[1], -1.0))
+    ),
+    rest=(0.0,) * JOINTS,
+)
+
+
+def _editor(stairs: bool) -> SliderEditor:
+    shown = PARAMETERS if stairs else PARAMETERS[:POET]
+    return SliderEditor(
+        "parameters",
+        tuple(
+            Slider(one.name.replace("-", " "), one.low, one.high, 1.0 if index == STAIR_STEPS else 0.1)
+            for index, one in enumerate(shown)
+        ),
+        tuple(pair for pair in PAIRS if max(pair) < len(shown)),
+        seed="seed",
+        switch="hardcore",
+    )
+
 
 def build(settings: WalkerSettings) -> Domain:
     """An environment, its levels and its suites from settings."""
     _require_box2d()
-    from .render import PACE, frames, picture
+    from .render import PACE, frames, picture, snapshot
 
     space = WalkerSpace(settings.stairs)
     arguments = {"max_steps": settings.max_steps, "stair_steps": settings.stair_steps}
@@ -54,6 +78,10 @@ def build(settings: WalkerSettings) -> Domain:
             picture=partial(picture, stair_steps=settings.stair_steps),
             frames=partial(frames, stair_steps=settings.stair_steps),
             pace=PACE,
+            snapshot=snapshot,
+            actions=("hip 1", "knee 1", "hip 2", "knee 2"),
+            editor=_editor(settings.stairs),
+            controls=CONTROLS,
         ),
     )
 

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ...errors import require
 from .level import PARAMETERS, POET, Level, Parameter
-from .simulator import replay, terrain
+from .simulator import Walker, ground_of, pose_of, replay, terrain
 from .terrain import StairSteps, Terrain
 
 # Each differs in brightness too, so that a grey print can be read.
@@ -76,6 +76,14 @@ def frames(
     for pose, height in zip(poses, heights, strict=True):
         left, bottom = pose[0, 0] - 4.5, height - 4.5
         yield _scene(ground, (left, bottom, left + 15.0, bottom + 9.0), unit, pose)
+
+
+def snapshot(level: Level, walker: Walker, unit: int = 22) -> np.ndarray:
+    """A walker as it stands."""
+    del level
+    place = np.array(pose_of(walker))
+    left, bottom = place[0, 0] - 4.5, place[0, 1] - 4.5
+    return _scene(ground_of(walker), (left, bottom, left + 15.0, bottom + 9.0), unit, place)
 
 
 def rose(groups: Mapping[str, Sequence[Level]], stairs: bool = True, size: int = 340) -> np.ndarray:

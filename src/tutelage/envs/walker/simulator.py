@@ -214,6 +214,11 @@ def terrain(level: Level, stair_steps: StairSteps = "exact") -> Terrain:
     """The terrain that a level is played on."""
     walker = Walker(stair_steps=stair_steps)
     walker.reset(options={"level": level})
+    return ground_of(walker)
+
+
+def ground_of(walker: Walker) -> Terrain:
+    """What a walker walks on."""
     shapes = [body.fixtures[0].shape for body in reversed(walker.terrain)]
     blocks = [list(shape.vertices) for shape in shapes if isinstance(shape, Box2D.b2PolygonShape)]
     return Terrain(walker.terrain_x, [float(y) for y in walker.terrain_y], blocks)
@@ -225,15 +230,16 @@ def replay(level: Level, actions: np.ndarray, stair_steps: StairSteps = "exact")
     """
     walker = Walker(max(1, len(actions)), stair_steps)
     walker.reset(options={"level": level})
-    poses = [_pose(walker)]
+    poses = [pose_of(walker)]
     for action in actions:
         _, _, terminated, _, _ = walker.step(action)
-        poses.append(_pose(walker))
+        poses.append(pose_of(walker))
         if terminated:
             break
     return np.array(poses)
 
 
-def _pose(walker: Walker) -> list[tuple[float, float, float]]:
+def pose_of(walker: Walker) -> list[tuple[float, float, float]]:
+    """Where each part of a body is: x, y and angle."""
     assert walker.hull is not None
     return [(*body.position, body.angle) for body in (walker.hull, *walker.legs)]
