@@ -49,7 +49,7 @@ class Tail:
         return found
 
 
-@dataclass
+@dataclass(eq=False)
 class Follower:
     """One who looks at some runs."""
 

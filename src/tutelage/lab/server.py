@@ -98,6 +98,8 @@ def application(lab: Laboratory, door: Door, worker: Worker) -> App:
     def answering(method: str, function: Callable[[Mapping[str, Any]], Any]) -> Callable[..., Any]:
         async def answer(request: Request) -> Response:
             given = dict(request.query_params) if method == "GET" else await body(request)
+            if function in lab.without_waiting():
+                return JSONResponse(await asyncio.to_thread(function, given))
             return JSONResponse(await worker(function, given))
 
         return answer

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from ..curricula.base import Keeps
 from ..errors import UserError, require
 from ..rl.agent import Agent, AgentState
 from ..runs import checkpoint
@@ -101,6 +102,7 @@ class Students:
             "seed": run.settings.train.seed,
             "iteration": run.iteration,
             "iterations": run.trainer.iterations,
+            "keeps": isinstance(run.trainer.curriculum, Keeps),
             "steps_per_iteration": steps,
             "students": [
                 {
