@@ -23,6 +23,7 @@ def bound(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
+        listening.listen(128)
     except OSError as problem:
         listening.close()
         raise UserError(
@@ -60,11 +61,11 @@ def server(lab: Laboratory, door: Door) -> uvicorn.Server:
     )
 
 
-def serve(lab: Laboratory, host: str, port: int, token: str, browse: bool, say: Callable[[str], None] = print) -> None:
+def serve(lab: Laboratory, host: str, port: int, token: str, browse: bool, say: Callable[..., None] = print) -> None:
     """Serve until Ctrl-C."""
     with bound(host, port) as listening:
         door = Door(host, listening.getsockname()[1], token)
-        say(f"The lab is at {address(door)} (Ctrl-C stops it).")
+        say(f"The lab is at {address(door)} (Ctrl-C stops it).", flush=True)
         if browse:
             webbrowser.open(address(door))
         server(lab, door).run(sockets=[listening])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -27,11 +28,17 @@ _PICTURE, _FRAME = 180, 384
 
 def course(tracks: TrainingTracks, level: RacingLevel | Course) -> Course:
     """A level of training or of tests as arrays of numpy, without padding."""
-    known = level if isinstance(level, Course) else jax.jit(tracks.course)(level)
+    known = level if isinstance(level, Course) else _program(tracks)(level)
     known = jax.device_get(known)
     n = int(known.line.length)
     line = known.line._replace(place=known.line.place[:n], angle=known.line.angle[:n])
     return known._replace(line=line, ice=np.asarray(known.ice)[:n])
+
+
+@lru_cache(maxsize=8)
+def _program(tracks: TrainingTracks) -> Callable[[RacingLevel], Course]:
+    """One for all tracks: a new function would be compiled anew."""
+    return jax.jit(tracks.course)
 
 
 def text(tracks: TrainingTracks, level: RacingLevel | Course) -> str:
