@@ -16,10 +16,10 @@ export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench torture clean
+.PHONY: help setup demo test test-browser lint bench torture clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: $(STAMP) ## create .venv for development, with the exact versions of the lock files
 
@@ -43,8 +43,21 @@ lint: setup ## check style, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 
-test: lint ## lint, then run the tests
+test: lint ## lint, then run the tests, then those in a browser
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+ifeq ($(PYTEST_ARGS),)
+	@$(MAKE) --no-print-directory test-browser
+endif
+
+# Debian's Chromium is installed where that is allowed. Without a browser these tests are skipped, and say so.
+test-browser: setup ## run the tests of pages in the system's Chromium
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "There is no browser: installing Chromium with apt-get."; \
+		(timeout 300 apt-get update -qq && timeout 600 apt-get install -y -qq --no-install-recommends chromium) >/dev/null 2>&1 || \
+			echo "Chromium could not be installed; the tests in a browser will be skipped."; \
+	else echo "There is no browser, and only root may install one: the tests in a browser will be skipped."; fi
+	$(BIN)/python -m pytest -n 0 -m browser -rs tests/browser tests/lab
 
 bench: setup ## measure speed beside minimax-lib, jaxued and plain flax
 	$(BIN)/python benchmarks/run.py

@@ -6,6 +6,7 @@ from functools import partial
 
 from ...rl.glyphs import Glyphs
 from ..base import Design, Domain, Levels, Rules, Suites, Viewer
+from ..editing import Control, Controls, GridEditor, Tile
 from ..maze.design import DesignEncoder
 from .design import LavaDesign, LavaEditing
 from .env import PENALTY, Lava
@@ -14,6 +15,22 @@ from .render import frames, picture
 from .settings import LavaSettings
 from .space import LavaSpace, optimum
 from .suites import suite, suite_names
+
+ACTIONS = ("north", "east", "south", "west", "north-east", "south-east", "south-west", "north-west")
+EDITOR = GridEditor(
+    (
+        Tile(".", "floor", "--cell-floor"),
+        Tile("}", "lava", "--cell-lava"),
+        Tile("#", "wall", "--cell-wall"),
+        Tile("<", "start", "--cell-agent", unique=True),
+        Tile(">", "goal", "--cell-goal", unique=True),
+    )
+)
+# NetHack's keys, and arrows for the four that have one.
+_KEYS = (
+    ("ArrowUp", "k"), ("ArrowRight", "l"), ("ArrowDown", "j"), ("ArrowLeft", "h"), ("u",), ("n",), ("b",), ("y",),
+)  # fmt: skip
+CONTROLS = Controls(tuple(Control(name, keys, i) for i, (name, keys) in enumerate(zip(ACTIONS, _KEYS, strict=True))))
 
 
 def build(settings: LavaSettings) -> Domain:
@@ -42,5 +59,13 @@ def build(settings: LavaSettings) -> Domain:
             optimum=partial(optimum, penalty=settings.penalty, max_steps=settings.max_steps),
             limit=settings.max_steps,
         ),
-        viewer=Viewer(text=to_text, parse=partial(from_text, size=settings.size), picture=picture, frames=frames),
+        viewer=Viewer(
+            text=to_text,
+            parse=partial(from_text, size=settings.size),
+            picture=picture,
+            frames=frames,
+            actions=ACTIONS,
+            editor=EDITOR,
+            controls=CONTROLS,
+        ),
     )
