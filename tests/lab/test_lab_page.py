@@ -24,6 +24,7 @@ class Page:
 
     def __init__(self, page: Any, served: Served) -> None:
         self.page, self.served = page, served
+        page.set_default_timeout(60_000)
         page.goto(served.address)
         page.wait_for_selector("canvas.grid-canvas")
         self.scored(2)
@@ -110,7 +111,7 @@ def test_draw_a_maze_and_watch_two_students_solve_it(page: Page, lab: Laboratory
     expected = [lab.episode({"student": one, "level": {"text": STRAIGHT}, "seed": seed}) for one in ids]
     view.fill("#seed", str(seed))
     view.click("#watch")
-    view.wait_for_function("document.querySelectorAll('.card .end.good').length === 2")
+    view.wait_for_function("() => document.querySelectorAll('.card .end.good').length === 2")
     cards = view.locator("#stage .card")
     for card, episode in zip(cards.all(), expected, strict=True):
         assert card.get_attribute("data-step") == str(episode["length"])
@@ -145,7 +146,7 @@ def test_copy_paste_and_link(page: Page, pages: Callable[..., Any], served: Serv
     view = page.page
     page.use(STRAIGHT)
     view.get_by_role("button", name="Copy", exact=True).click()
-    view.wait_for_function("document.querySelector('.grid-status').textContent.startsWith('Copied')")
+    view.wait_for_function("() => document.querySelector('.grid-status').textContent.startsWith('Copied')")
     assert view.evaluate("navigator.clipboard.readText()") == STRAIGHT
     view.get_by_role("button", name="Simplest").click()
     page.fact("Blocks", "0")
@@ -153,7 +154,7 @@ def test_copy_paste_and_link(page: Page, pages: Callable[..., Any], served: Serv
     page.fact("Blocks", "2")
     assert page.text() == STRAIGHT
     view.get_by_role("button", name="Link").click()
-    view.wait_for_function("location.hash.startsWith('#level=')")
+    view.wait_for_function("() => location.hash.startsWith('#level=')")
     other = pages()
     other.goto(view.url)
     other.wait_for_selector("canvas.grid-canvas")
@@ -169,7 +170,7 @@ def test_another_size_and_repeats(page: Page):
     assert [len(row) for row in page.text().split("\n")] == [9] * 9
     view.fill("#repeats", "64")
     view.click("#repeat")
-    view.wait_for_function("document.querySelectorAll('#students td[data-episodes=\"64\"]').length === 2")
+    view.wait_for_function("() => document.querySelectorAll('#students td[data-episodes=\"64\"]').length === 2")
     assert re.fullmatch(r"\d+% \(\d+–\d+%\)", view.locator("#students td[data-episodes]").first.inner_text())
 
 
@@ -218,7 +219,7 @@ def test_students_that_differ_and_suites(page: Page):
     view.click("#tab-browse")
     view.get_by_role("button", name="Search new levels").click()
     view.wait_for_selector("#differ .level-card")
-    view.get_by_label("Suite").select_option("perfect-s")
+    view.get_by_label("Suite", exact=True).select_option("perfect-s")
     view.wait_for_selector("#tests img")
     view.get_by_role("button", name="Under its own rules").first.click()
     page.fact("Held-out test", "PerfectMaze-S")
@@ -228,7 +229,7 @@ def test_students_that_differ_and_suites(page: Page):
 def test_follow_a_run(page: Page, runs: tuple[Path, Path]):
     view = page.page
     view.click("#tab-live")
-    view.wait_for_selector(".chart path.line")
+    view.wait_for_selector(".chart path.line", state="attached")
     assert view.locator("#newest .level-card").count() > 0 or view.wait_for_selector("#newest .level-card")
     RunDirectory(runs[0]).append(
         "metrics.jsonl", [{"iteration": 29, "steps": 7_777_777, "solved": 0.25, "return": 0.5}]
@@ -243,7 +244,7 @@ def test_keep_a_level(page: Page, lab: Laboratory):
     view.fill("#keep-name", "From the <b>page</b>")
     view.fill("#keep-comment", "hard & easy")
     view.get_by_role("button", name="Save").click()
-    view.wait_for_function("document.querySelector('#keep-said').textContent.startsWith('Kept.')")
+    view.wait_for_function("() => document.querySelector('#keep-said').textContent.startsWith('Kept.')")
     entry = lab.keeper.entries()[-1]
     assert (entry.name, entry.comment, entry.text) == ("From the <b>page</b>", "hard & easy", STRAIGHT)
     view.click("#tab-browse")

@@ -70,6 +70,7 @@ class Laboratory:
         for index, named in enumerate(self.students.runs):
             run = named.run
             opened = self.levels.open(index, given)
+            self.levels.optimum(index, given)
             if (run.agent, opened.brought.env) in agents:
                 continue
             agents.add((run.agent, opened.brought.env))
@@ -95,7 +96,10 @@ class Laboratory:
         }
 
     def level(self, given: Question) -> Answer:
-        return self.levels.about(given.get("level"))
+        try:
+            return self.levels.about(given.get("level"))
+        except UserError as problem:  # half-drawn levels are nothing unusual
+            return {"problem": str(problem)}
 
     def new(self, given: Question) -> Answer:
         return self.levels.new(given.get("kind"), whole(given.get("seed", 0), "seed"), given.get("level"))

@@ -75,33 +75,36 @@ function createBench(lab) {
   const soon = later((done) => judge(editor.level(), {show: lab.editor.kind !== "grid", quick: !done}), 60);
 
   function changed(done, given = null, travelled = false) {
-    if (given) judge(given, {show: true, travelled});
-    else soon(done);
+    if (given) return judge(given, {show: true, travelled});
+    level = editor.level();
+    watch.levelChanged();
+    soon(done);
   }
 
   // Asks what a level is; the last one asked for counts.
   async function judge(given, {show = false, travelled = false, quick = false} = {}) {
     const mine = ++asked;
+    if (show || given.task) watch.levelChanged();
     waiting?.abort();
     waiting = new AbortController();
     try {
       const found = await ask("/api/level", {level: given}, waiting.signal);
       if (mine !== asked) return;
       tell(null);
+      if (found.problem) return refuse(found.problem);
       about = found;
       level = given.task ? given : {text: found.text};
       if (show) editor.show(found, travelled);
       facts(given);
-      watch.levelChanged();
       if (!quick) score(false);
     } catch (problem) {
-      if (problem.name !== "AbortError" && mine === asked) refuse(problem);
+      if (problem.name !== "AbortError" && mine === asked) tell(problem);
     }
   }
 
-  function refuse(problem) {
+  function refuse(sentence) {
     level = null;
-    byId("facts").replaceChildren(fact("This level cannot be played", problem.message, "wide bad"));
+    byId("facts").replaceChildren(fact("This level cannot be played", sentence, "wide bad"));
     students.clear();
     watch.levelChanged();
   }
@@ -186,10 +189,10 @@ function createBench(lab) {
       }
       try {
         const first = text ? await ask("/api/level", {level: {text}}) : await ask("/api/new", {kind: "random", seed: seedOf()});
+        if (first.problem) return refuse(first.problem);
         editor.show(first);
         await judge(editor.level(), {show: lab.editor.kind !== "grid"});
       } catch (problem) {
-        if (text) return refuse(problem);
         tell(problem);
       }
     },
