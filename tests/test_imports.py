@@ -42,7 +42,6 @@ FLOORS = [
     ("report",),
     ("lab",),
     ("reproduce",),
-    ("lab",),
     ("cli",),
 ]
 """From the ground up. A room may import from its own floor and from those below."""
