@@ -93,7 +93,7 @@ SAME_WORD = {
 Procgen's one maze.
 """
 
-BUILT_ON = {("lava", "maze"), ("minihack_lava", "lava"), ("fruit", "minigrid")}
+BUILT_ON = {("lava", "maze"), ("minihack_lava", "lava"), ("fruit", "minigrid"), ("minihack_fruit", "fruit")}
 """A room with lava is a maze whose walls burn: the teacher's tasks and searches are the maze's. In MiniHack the
 levels of our own environments are played. The rooms of fruit are MiniGrid's chains.
 """

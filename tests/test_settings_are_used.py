@@ -407,8 +407,12 @@ CASES = [(environment, method, "") for environment in ENVIRONMENTS for method in
 DESIGNED = ("minimax", "paired", "population-paired", "repaired")
 IMPOSSIBLE = {
     *((name, "alp-gmm", "") for name in ("maze", "lava", "minihack-lava", "racing")),
-    *((name, "samplr", "") for name in ENVIRONMENTS if name not in ("hidden-games", "fruit")),
-    *((name, method, "") for name in ("minigrid", "fruit", "procgen") for method in ("accel", "alp-gmm", *DESIGNED)),
+    *((name, "samplr", "") for name in ENVIRONMENTS if name not in ("hidden-games", "fruit", "minihack-fruit")),
+    *(
+        (name, method, "")
+        for name in ("minigrid", "fruit", "minihack-fruit", "procgen")
+        for method in ("accel", "alp-gmm", *DESIGNED)
+    ),
 }
 """These are no vectors; rooms and seeds are drawn and not designed; and most environments hide nothing."""
 

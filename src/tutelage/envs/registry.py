@@ -104,6 +104,9 @@ ENVIRONMENTS: dict[str, EnvironmentEntry] = {
             "minihack-lava", "LavaGrid in MiniHack itself, in worker processes", "tutelage.envs.minihack_lava"
         ),
         PackageEntry("fruit", "locked rooms and two fruits, of which one pays: hidden", "tutelage.envs.fruit"),
+        PackageEntry(
+            "minihack-fruit", "the same rooms in MiniHack itself, in worker processes", "tutelage.envs.minihack_fruit"
+        ),
         PackageEntry("walker", "BipedalWalker on terrains of eight parameters", "tutelage.envs.walker"),
         PackageEntry("racing", "car racing from pictures on designed tracks, with black ice", "tutelage.envs.racing"),
         PackageEntry(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import closing
 from typing import Any
 
 import jax
@@ -23,7 +24,6 @@ SMALL = {
     "ppo.minibatches": "2",
     "ppo.epochs": "1",
     "network.width": "8",
-    "network.head": "8",
     "env.workers": "1",
     "env.max_steps": "10",
     "replay.capacity": "8",
@@ -42,7 +42,7 @@ def trainer_of(environment: str, method: str, **changes: str) -> Any:
     return tutelage.build(tutelage.override(settings, SMALL | changes))
 
 
-@pytest.mark.parametrize(("environment", "method"), [("minihack-lava", "accel")])
+@pytest.mark.parametrize(("environment", "method"), [("minihack-lava", "accel"), ("minihack-fruit", "samplr")])
 def test_a_run_that_was_stopped_goes_on_exactly(environment, method):
     """Two iterations, new simulators, two more: the same state, bit for bit, as after four in one go."""
     trainer = trainer_of(environment, method)
@@ -55,6 +55,16 @@ def test_a_run_that_was_stopped_goes_on_exactly(environment, method):
     assert checkpoint.digest(again) == checkpoint.digest(whole)
     before, after = (jax.tree.leaves(state.students.agent.params) for state in (start, whole))
     assert any(not np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("grounding", ["naive", "samplr"])
+def test_grounding_tells_the_simulators_of_training_and_not_those_of_tests(grounding):
+    """The former draw what is hidden from the truth, the latter play what their levels say."""
+    trainer = trainer_of("minihack-fruit", "robust-plr", **{"train.grounding": grounding})
+    (task, *_) = trainer.domain.suites["choices"].tasks
+    with closing(trainer.domain.env.maker()) as training, closing(task.env.maker()) as testing:
+        assert training.task.hidden == {"naive": "episode", "samplr": "step"}[grounding]
+        assert testing.task.hidden == "level"
 
 
 def test_a_worker_that_dies_is_named_with_its_level():
