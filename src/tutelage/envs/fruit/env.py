@@ -29,9 +29,9 @@ PENALTY = -0.01
 APPLE_PAYS, BANANA_PAYS = 3.0, 10.0
 
 STRENGTHS = np.array([12, 13, 14, 15, 16, 17], np.int32)
-STRENGTH_SHARES = np.array([2, 16, 84, 147, 44, 7], np.float32) / 300
-"""Of Rogues: a third of strength, dexterity and constitution, as counted in 300 games."""
-TOUGH, AGILE = 0.24, 0.97
+STRENGTH_SHARES = np.array([19, 336, 1768, 2713, 1064, 100], np.float32) / 6000
+"""Of Rogues: a third of strength, dexterity and constitution, as counted in 6,000 games."""
+TOUGH, AGILE = 0.225, 0.941
 """Shares of Rogues with a constitution above 15, and with a dexterity of 16 or more."""
 
 Penalty = Literal["frozen", "none"]
