@@ -122,7 +122,10 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
     ("arguments", "sentence"),
     [
         ([*ACCEL, "--seeds", "0"], "--seeds is 0; give at least 1."),
-        ([*ACCEL, "--seeds", "two"], "Argument --seeds: 'two' is not a whole number, such as 20 or 2k. See `tutelage train --help`."),
+        (
+            [*ACCEL, "--seeds", "two"],
+            "Argument --seeds: 'two' is not a whole number, such as 20 or 2k. See `tutelage train --help`.",
+        ),
         (
             [*ACCEL, *settings(train__shared_seed="-2")],
             "train.shared_seed is -2; give a seed of 0 or more, or -1 for the run's own.",
@@ -195,7 +198,10 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
         (["eval", "missing"], "There is no run directory missing; give one that `tutelage train` made."),
         (["levels", "missing"], "There is no run directory missing; give one that `tutelage train` made."),
         (["levels", "missing", "--top", "0"], "--top is 0; give at least 1."),
-        (["levels", "missing", "--top", "x"], "Argument --top: 'x' is not a whole number, such as 20 or 2k. See `tutelage levels --help`."),
+        (
+            ["levels", "missing", "--top", "x"],
+            "Argument --top: 'x' is not a whole number, such as 20 or 2k. See `tutelage levels --help`.",
+        ),
         (["resume"], "The following arguments are required: run. See `tutelage resume --help`."),
         (["eval", "missing", "--fast"], "Unrecognized arguments: --fast. See `tutelage eval --help`."),
     ],
