@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -112,12 +111,15 @@ def full_disk(wanted: str, folder: Path, rng: random.Random, tally: Tally, kind:
     """No file may grow beyond some size, which the system itself refuses: then there is room again, and it goes on."""
     path = folder / f"full-{rng.randrange(10**9)}"
     limit = rng.choice([0, 100, 400, 1000, 3000, 20_000, 40_000])
-
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-
+    # The limit is set by the process itself, before it becomes the command.
+    limited = (
+        "import os, resource as r, sys; r.setrlimit(r.RLIMIT_FSIZE, (int(sys.argv[1]), r.RLIM_INFINITY));"
+        "os.execv(sys.executable, [sys.executable, '-m', 'tutelage.cli', *sys.argv[2:]])"
+    )
     words = arguments(kind, folder)
-    first = finish(start([*words, "--run", str(path)], preexec_fn=limited))
+    command = [sys.executable, "-c", limited, str(limit), *words, "--run", str(path)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    first = finish(subprocess.Popen(command, text=True, errors="replace", start_new_session=True, **pipes))
     problem = first.problem((0, 2))
     tally.note("a full disk", f"limit {limit}: {problem}" if problem else _goes_on(path, words, wanted))
 
