@@ -67,6 +67,7 @@ class Page:
 
     def drag(self, *cells: tuple[int, int]) -> None:
         mouse = self.page.mouse
+        self.page.locator("canvas.grid-canvas").evaluate("one => one.scrollIntoView({block: 'center'})")
         mouse.move(*self.at(*cells[0]))
         mouse.down()
         for cell in cells[1:]:
