@@ -29,6 +29,8 @@ FLOORS = [
         "trust",
         "guard",
         "streams",
+        "player",
+        "glossary",
     ),
     ("rl",),
     ("hosts",),

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from .methods.base import Parts as Parts
     from .report.comparison import Comparison as Comparison
     from .report.comparison import compare as compare
+    from .report.plot import plot as plot
     from .report.write import write_report as write_report
     from .rl.encoder_settings import GridEncoder as GridEncoder
     from .rl.encoder_settings import ImageEncoder as ImageEncoder
     from .rl.encoder_settings import VectorEncoder as VectorEncoder
     from .runs.directory import read_settings as read_settings
+    from .runs.export import export as export
     from .runs.play import play as play
     from .runs.progress import ProgressLine as ProgressLine
     from .runs.session import Run as Run
@@ -81,11 +83,13 @@ _PUBLIC = {
     "compare": "report.comparison",
     "compiled": "trainer",
     "evaluate": "evaluation.evaluate",
+    "export": "runs.export",
     "load": "runs.session",
     "maxmc": "curricula.numpy_scores",
     "option": "settings",
     "override": "config",
     "play": "runs.play",
+    "plot": "report.plot",
     "preset": "compose",
     "pvl": "curricula.numpy_scores",
     "read_settings": "runs.directory",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,36 +14,6 @@ from .complexity import lzw
 from .rl.agent import AgentState
 from .scores import episodes
 from .types import SOURCES, ActionSpace, Discrete, Level, Metrics, Proposal, Rollout, Share
-
-UNITS = {
-    "steps": "environment steps of one student",
-    "learned_steps": "environment steps of one student that it learned from",
-    "steps_per_second": "environment steps of all students a second",
-    "learned": "share of the batch",
-    "seconds": "s",
-    "episodes": "episodes an iteration",
-    "ice-met": "share of tiles that were met",
-    "solved": "share of episodes",
-    "kept": "share of levels",
-    "share": "share of levels",
-    "generation": "edits",
-    "action-complexity": "LZW codes a level",
-    "staleness": "levels drawn since",
-    "oldest": "levels drawn since",
-    "fill": "share of slots",
-    "turnover": "share of slots an iteration",
-    "grad_norm": "before clipping",
-    "kl": "nats",
-    "entropy": "nats",
-    "clipped": "share of steps",
-}
-"""Of figures that are logged, by the last part of their name; returns, scores and values have the environment's unit.
-"""
-
-
-def unit(name: str) -> str:
-    """The unit of a logged figure; empty where it is the environment's own, or a number of the level's."""
-    return UNITS.get(re.sub(r"-\d+%$", "", name.rpartition("/")[2]), "")
 
 
 class Finite(NamedTuple):

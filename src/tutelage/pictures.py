@@ -60,6 +60,12 @@ def sheet(pictures: Sequence[np.ndarray], captions: Sequence[str], columns: int 
     return np.asarray(paper)
 
 
+def strip(frames: Sequence[np.ndarray], most: int = 12) -> np.ndarray:
+    """A moving picture as a still one: frames from its beginning to its end, each with its number."""
+    chosen = np.unique(np.linspace(0, len(frames) - 1, most).round().astype(int))
+    return sheet([frames[i] for i in chosen], [f"step {i}" for i in chosen], columns=4)
+
+
 def png(picture: np.ndarray, colours: int | None = None) -> bytes:
     """A picture as a file: exact, or smaller with no more than so many ``colours``."""
     image = Image.fromarray(picture) if colours is None else _indexed([picture], colours)[0]

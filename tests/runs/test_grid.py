@@ -105,7 +105,7 @@ def test_the_studies_of_the_thesis_have_its_methods_blocks_and_seeds() -> None:
         ),
         ("train.levels = 4", "train.level = 4", "In study.toml, dr: There is no setting called 'train.level'."),
         ("train.levels = 4", "train.levels = 0", "In study.toml, dr: train.levels is 0; give a number greater than 0."),
-        ("train.levels = 4", "train.levels = [4]", "train.levels is [4] in study.toml; give text, a number, true or"),
+        ("train.levels = 4", "train.levels = [[4]]", "train.levels is [4] in study.toml; give text, a number, true or"),
         ("train.levels = 4", "train.seed = 4", "[settings] of study.toml gives train.seed; seeds = [...] says which"),
         ("train.levels = 4", "train.steps = 4", "study.toml gives both steps and train.steps; give one of them."),
         (
@@ -134,3 +134,34 @@ def test_a_bad_file_is_refused_in_a_sentence(old: str, new: str, message: str) -
     with pytest.raises(UserError) as refusal:
         parsed(TEXT.replace(old, new, 1))
     assert message in str(refusal.value)
+
+
+def test_a_list_of_values_is_a_variant_for_each() -> None:
+    text = """
+environment = "maze"
+preset = "small"
+methods = ["dr", "plr"]
+seeds = [0, 1]
+
+[method.plr]
+replay.temperature = [0.1, 0.3]
+replay.score = ["pvl", "maxmc"]
+
+[variant.wide]
+network.width = [16, 32]
+methods = ["dr"]
+"""
+    plans = {plan.name: plan.settings for plan in grid.parse(text, "s.toml").plans}
+    assert len(plans) == 2 * (1 + 4 + 2)
+    chosen = plans["plr-temperature-0.3-score-maxmc/s1"]
+    assert (chosen.curriculum.replay.temperature, chosen.curriculum.replay.score) == (0.3, "maxmc")
+    assert plans["dr-wide-width-16/s0"].network.width == 16
+    assert "dr/s0" in plans
+    same = text.replace("[0.1, 0.3]", "[0.1, 0.1]")
+    with pytest.raises(UserError, match="of a list every value is a variant, so give each once"):
+        grid.parse(same, "s.toml")
+    both = text.replace('replay.score = ["pvl", "maxmc"]', "train.levels = [128]").replace(
+        "0.3]", "0.3]\nreplay.rate = [0.5]"
+    )
+    names = {plan.group for plan in grid.parse(both, "s.toml").plans}
+    assert "plr-temperature-0.1-rate-0.5-levels-128" in names

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import struct
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -234,3 +236,48 @@ def test_a_sink_that_fails_is_named_once_and_dropped(
     assert run.finished
     assert run.digest == whole.digest
     assert_copied(run)  # the other sink is none the worse
+
+
+# --- pictures
+
+
+@pytest.fixture(scope="module")
+def mazes() -> tutelage.Settings:
+    small = {**TINY, "train.steps": "32", "train.rollout": "8", "train.evaluate_every": "0", "network.width": "8"}
+    return tutelage.override(tutelage.preset("maze", "dr", "small"), small)
+
+
+def test_tensorboard_gets_pictures_of_levels_and_of_an_episode(mazes: tutelage.Settings, tmp_path: Path):
+    from tensorboardX.proto.event_pb2 import Event
+
+    session.train(mazes, tmp_path / "run", log=["tensorboard"])
+    (file,) = (tmp_path / "run" / "tensorboard").iterdir()
+    data, tags = file.read_bytes(), []
+    while data:
+        size = int.from_bytes(data[:8], "little")
+        event = Event.FromString(data[12 : 12 + size])
+        tags += [(value.tag, event.step) for value in event.summary.value if value.HasField("image")]
+        data = data[16 + size :]
+    assert tags == [("levels", 0), ("episode", 0), ("levels", 32), ("episode", 32)]
+
+
+def test_the_real_client_of_weights_and_biases_offline(
+    mazes: tutelage.Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Where it is installed: the run is there with its figures, its levels and its episode."""
+    pytest.importorskip("wandb")
+    script = tmp_path / "train.py"
+    (tmp_path / "config.toml").write_text(tutelage.config.to_toml(mazes))
+    script.write_text(
+        "import tutelage; from tutelage.runs import session;"
+        f"session.train(tutelage.read_settings({str(tmp_path / 'config.toml')!r}), {str(tmp_path / 'run')!r},"
+        " log=['wandb'])"
+    )
+    away = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+    subprocess.run([sys.executable, str(script)], check=True, env=away, capture_output=True)
+    (kept,) = (tmp_path / "run" / "wandb").glob("offline-run-*")
+    assert len(list((kept / "files" / "media" / "images").glob("levels_*.png"))) == 2
+    assert len(list((kept / "files" / "media" / "videos").glob("episode_*.gif"))) == 2
+    (log,) = kept.glob("*.wandb")
+    for word in (b"held-out/fresh/solved", b"steps_per_second", b"train.rollout", b"return"):
+        assert word in log.read_bytes(), word

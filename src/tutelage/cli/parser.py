@@ -95,7 +95,7 @@ def device_request(options: argparse.Namespace, otherwise: Policy) -> DeviceRequ
     return DeviceRequest(int(options.devices), group)
 
 
-def add_comparison(parser: argparse.ArgumentParser) -> None:
+def add_comparison(parser: argparse.ArgumentParser, intervals: bool = True) -> None:
     """Runs, and what to compare them by."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="directories of runs, of several seeds or of a study")
     parser.add_argument("--suite", default="", help="the suite to compare on (default: the one watched in training)")
@@ -107,6 +107,8 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against", default="", metavar="METHOD", help="the method others are held against (the first)"
     )
+    if not intervals:
+        return
     parser.add_argument(
         "--interval", type=float, metavar="LEVEL", help="insist on intervals of this level, such as 0.95"
     )

@@ -12,7 +12,7 @@ def run(arguments: list[str]) -> int:
     parser = parser_of("show")
     parser.add_argument("run", help="the directory of the run")
     options = parser.parse_args(arguments)
-    from ..figures import unit
+    from ..glossary import unit
     from ..runs.directory import EVALUATIONS, METRICS, RunDirectory
 
     directory = RunDirectory.open(options.run)

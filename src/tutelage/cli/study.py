@@ -17,14 +17,19 @@ def run(arguments: list[str]) -> int:
     parser = parser_of("study")
     parser.add_argument("study", help="a TOML file that names methods, seeds and settings (docs/studies.md)")
     parser.add_argument("--out", help="directory for all runs, new or of this study (default runs/NAME of the file)")
-    parser.add_argument("--engine", default="local", help="local (default) for this machine, or ray")
+    parser.add_argument("--engine", default="local", help="local (default) for this machine, ray or slurm")
+    parser.add_argument(
+        "--slurm", action="append", default=[], metavar="NAME=VALUE", help="an option of SLURM, such as partition=gpu"
+    )
     parser.add_argument("--jobs", type=whole_number(MANY), help="runs at once (default: one for each core)")
     add_log(parser)
     options = parser.parse_args(arguments)
     sinks.check(options.log)
     path = Path(options.out or Path("runs") / Path(options.study).stem)
     again = shlex.join(["tutelage", "study", *arguments])
-    return conduct(options.study, path, options.engine, options.jobs, options.log, again)
+    if options.slurm and options.engine != "slurm":
+        raise UserError("--slurm has options for --engine slurm; give that as well, or leave --slurm out.")
+    return conduct(options.study, path, options.engine, options.jobs, options.log, again, options.slurm)
 
 
 def conduct(
@@ -34,8 +39,11 @@ def conduct(
     jobs: int | None = None,
     log: Sequence[str] = (),
     again: str = "",
+    slurm: Sequence[str] = (),
 ) -> int:
-    """Bring a study's runs to their end and report on them; returns the exit code. ``again`` is how to go on."""
+    """Bring a study's runs to their end and report on them; returns the exit code. ``again`` is how to go on, ``slurm``
+    are options of that engine.
+    """
     from ..runs import engines, grid, study
     from ..runs.overview import Overview
     from ..runs.study import State
@@ -43,7 +51,7 @@ def conduct(
     engines.check(engine, jobs)
     chosen = grid.read(file)
     with study.opened(chosen, path) as runs:
-        works = engines.engine(engine, jobs, log)
+        works = engines.engine(engine, jobs, log, path, slurm)
         try:
             with Overview(runs) as view:
                 states = study.run_all(path, runs, works, view)

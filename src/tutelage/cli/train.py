@@ -16,7 +16,7 @@ from ..runs import sinks
 from ..runs.launch import Policy, launch
 from ..settings import Settings
 from .parser import MANY, Parser, add_devices, add_log, add_trust, device_request, whole_number
-from .terminal import watch
+from .terminal import warn, watch
 
 if TYPE_CHECKING:
     from ..runs.session import Progress, Run
@@ -31,6 +31,13 @@ def run(arguments: list[str]) -> int:
         parser.print_help()
         return 0
     settings = _chosen_settings(options)
+    if options.start:
+        from ..runs.directory import RunDirectory
+        from ..runs.start import like_the_student
+
+        settings = like_the_student(settings, RunDirectory.open(options.start).settings())
+    elif options.from_buffer:
+        raise UserError("--from-buffer starts with another run's buffer; say which run with --from RUN.")
     if options.help:
         parser.print_help()
         _print_settings(settings)
@@ -51,8 +58,17 @@ def run(arguments: list[str]) -> int:
     ready = launch(settings, device_request(options, Policy.SETTINGS if said else Policy.DEFAULT))
     from ..runs import session
 
+    if options.estimate:
+        from ..runs.estimate import estimate
+
+        print(estimate(ready.settings, ready.domain))
+        return 0
+    origin = session.load(options.start, warn) if options.start else None
+
     def start(progress: Progress) -> list[Run]:
-        return session.train_seeds(ready.settings, path, options.seeds, progress, options.log, ready.domain)
+        return session.train_seeds(
+            ready.settings, path, options.seeds, progress, options.log, ready.domain, origin, options.from_buffer
+        )
 
     return watch(start, path, options.quiet)
 
@@ -74,6 +90,13 @@ def _parser() -> Parser:
         "--seeds", type=whole_number(MANY), default=1, help="train so many seeds, from --seed on, as one program"
     )
     parser.add_argument("--steps", help="environment steps in all, such as 20M")
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="RUN",
+        help="start from this run's student; its network and encoder settings are taken over",
+    )
+    parser.add_argument("--from-buffer", action="store_true", help="with --from: start with its level buffer as well")
     parser.add_argument("--grounding", help="of hidden parameters: none, naive or samplr (train.grounding)")
     parser.add_argument(
         "--run",
@@ -83,6 +106,11 @@ def _parser() -> Parser:
     add_log(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_trust(parser)
+    parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="train nothing: say what the run of one seed would cost here, in time, memory and disk",
+    )
     parser.add_argument("-h", "--help", action="store_true", help="show this page")
     return parser
 

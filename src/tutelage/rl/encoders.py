@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -28,6 +30,10 @@ class Vector(nn.Module):
         flat = [x.reshape(x.shape[0], -1).astype(jnp.float32) for x in jax.tree.leaves(obs)]
         return flat[0] if len(flat) == 1 else jnp.concatenate(flat, axis=-1)
 
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """The layers for each array of an observation, as ``tutelage.player`` knows them."""
+        return [[] for _ in range(parts)]
+
 
 class Grid(nn.Module):
     """A 3x3 convolution over a small grid of codes."""
@@ -39,6 +45,10 @@ class Grid(nn.Module):
         # MiniGrid's codes reach 10; a tenth of them is of the order of one.
         x = Conv3x3(self.filters, name="convolution")(grid.astype(jnp.float32) / 10.0)
         return nn.relu(x.reshape(x.shape[0], -1))
+
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """As layers."""
+        return [[["scale", 10.0, 0.0], ["convolution", "convolution", 1, False], ["relu"]]]
 
 
 # Convolutions of images are XLA's own. On one core, for 256 images of 64x64x3 (84x84x3), the gradient of a first layer
@@ -115,6 +125,23 @@ class Image(nn.Module):
                 x = Residual(name=f"residual_{i}_{j}")(x)
         return nn.relu(x)
 
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """As layers. An image of floats is not scaled, so it is for bytes only."""
+        layers: list[list[Any]] = [["scale", 255.0, 0.0]]
+        if self.settings.kind == "impala":
+            for i in range(3):
+                layers += [["convolution", f"convolution_{i}", 1, True], ["largest", 3, 2, True]]
+                for j in range(2):
+                    first, second = (
+                        ["convolution", f"residual_{i}_{j}/{name}", 1, True] for name in ("first", "second")
+                    )
+                    layers.append(["residual", [["relu"], first, ["relu"], second]])
+            layers.append(["relu"])
+        else:
+            for i, stride in enumerate((4, 2, 1)):
+                layers += [["convolution", f"convolution_{i}", stride, True], ["relu"]]
+        return [[*layers, ["dense", "dense"], ["relu"]]]
+
 
 class Structured(nn.Module):
     """An encoder for each leaf of an observation, in the order of ``jax.tree.leaves``; their results side by side."""
@@ -124,6 +151,22 @@ class Structured(nn.Module):
     def __call__(self, obs: Observation) -> Float[Array, "n d"]:
         pairs = zip(self.encoders, jax.tree.leaves(obs), strict=True)
         return jnp.concatenate([encode(leaf) for encode, leaf in pairs], axis=-1)
+
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """As layers, those of each part."""
+        found = []
+        for i, part in enumerate(self.encoders):
+            (layers,) = part.exported(1)  # pyright: ignore[reportAttributeAccessIssue]
+            found.append([within(layer, f"encoders_{i}") for layer in layers])
+        return found
+
+
+def within(layer: list[Any], module: str) -> list[Any]:
+    """A layer of ``exported`` whose weights belong to a module of another."""
+    op, *more = layer
+    if op in ("dense", "convolution"):
+        return [op, f"{module}/{more[0]}", *more[1:]]
+    return [op, [within(inner, module) for inner in more[0]]] if op == "residual" else layer
 
 
 def encoder(settings: EncoderSettings, observation: Observation) -> nn.Module:

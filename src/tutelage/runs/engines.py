@@ -1,6 +1,6 @@
-"""Where the runs of a study are computed: in processes of this machine, or as tasks of Ray. No JAX here.
+"""Where the runs of a study are computed: in processes of this machine, as tasks of Ray or as jobs of SLURM.
 
-Either way a run is the same process (`worker.py`), which writes to its own directory and log file.
+No JAX here. Either way a run is the same process (`worker.py`), which writes to its own directory and log file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from ..machine import cores
 from .worker import STOPPED
 
 COMMAND = (sys.executable, "-m", "tutelage.runs.worker", "--trust")
-ENGINES = ("local", "ray")
+ENGINES = ("local", "ray", "slurm")
+PACKAGES = {"ray": "ray", "slurm": "submitit"}
 
 
 class Job(Protocol):
@@ -54,17 +55,26 @@ def check(name: str, jobs: int | None) -> None:
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
     require(jobs is None or jobs >= 1, f"--jobs is {jobs}; give at least 1.")
+    package = PACKAGES.get(name)
     require(
-        name != "ray" or find_spec("ray") is not None,
-        "--engine ray needs the package ray, which is not installed; install it with `pip install tutelage[ray]`, "
-        "or leave --engine out to use the processors of this machine.",
+        package is None or find_spec(package) is not None,
+        f"--engine {name} needs the package {package}, which is not installed; install it with "
+        f"`pip install tutelage[{name}]`, or leave --engine out to use the processors of this machine.",
     )
 
 
-def engine(name: str, jobs: int | None, sinks: Sequence[str] = ()) -> Engine:
-    """An engine by name. ``jobs`` is how many runs it computes at once; without, one for each core."""
+def engine(
+    name: str, jobs: int | None, sinks: Sequence[str] = (), folder: Path = Path(), options: Sequence[str] = ()
+) -> Engine:
+    """An engine by name. ``jobs`` is how many runs it computes at once; without, one a core, or all of them where
+    SLURM keeps the queue. ``folder`` and ``options`` are for SLURM.
+    """
     check(name, jobs)
     command = (*COMMAND, *(word for sink in sinks for word in ("--log", sink)))
+    if name == "slurm":
+        from .slurm import Slurm, options_of
+
+        return Slurm.begin(jobs, command, folder, options_of(options))
     return Local(jobs or len(cores()), command) if name == "local" else Ray.begin(jobs, command)
 
 

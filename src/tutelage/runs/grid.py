@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,12 @@ from ..trust import Untrusted, require_trusted
 
 Changes = Mapping[str, str]
 """Settings by dotted name, as `config.override` takes them."""
+Choices = Mapping[str, str | tuple[str, ...]]
+"""The same, where a setting may have several values: a variant for each."""
 
 KEYS = ("environment", "preset", "methods", "seeds", "steps", "settings", "method", "variant")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NO_FOLDER = re.compile(r"[^A-Za-z0-9._-]")
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def parse(text: str, source: str) -> Study:
         if which not in map(label, methods):
             raise _at(source, unknown("method of this study", which, map(label, methods)))
     variants = _tables(document, "variant", source)
-    groups: list[tuple[str, str, Changes, list[int]]] = []
+    groups: list[tuple[str, str, Choices, list[int]]] = []
     for which in methods:
         rest = dict(own.get(label(which), {}))
         mine = _own_seeds(rest, f"[method.{label(which)}] of {source}", seeds)
@@ -97,10 +101,11 @@ def parse(text: str, source: str) -> Study:
         for group, more, theirs in _variants(variants, label(which), methods, mine, source):
             groups.append((group, which, {**changes, **more}, theirs))
     plans = tuple(
-        PlannedRun(group, _settings(base, which, changes, group, seed, source))
+        PlannedRun(group + suffix, _settings(base, which, changes, group + suffix, seed, source))
         for seed in [*seeds, *dict.fromkeys(seed for *_, own in groups for seed in own if seed not in seeds)]
-        for group, which, changes, chosen in groups
+        for group, which, choices, chosen in groups
         if seed in chosen
+        for suffix, changes in _each(choices)
     )
     _require_different(plans, source)
     return Study(source, text, plans)
@@ -133,6 +138,17 @@ def _settings(
         raise _at(f"{source}, {group}", problem) from problem
 
 
+def _each(choices: Choices) -> Iterator[tuple[str, Changes]]:
+    """Every combination of the values of settings that have several, with what its name ends with."""
+    several = {name: values for name, values in choices.items() if isinstance(values, tuple)}
+    lasts = [name.rpartition(".")[2] for name in several]
+    short = [last if lasts.count(last) == 1 else name for name, last in zip(several, lasts, strict=True)]
+    fixed = {name: value for name, value in choices.items() if isinstance(value, str)}
+    for values in product(*several.values()):
+        suffix = "".join(f"-{name}-{_NO_FOLDER.sub('_', value)}" for name, value in zip(short, values, strict=True))
+        yield suffix, fixed | dict(zip(several, values, strict=True))
+
+
 def _own_seeds(table: dict[str, Any], where: str, otherwise: list[int]) -> list[int]:
     """Those that a section names for itself, taken out of it; without any, the study's."""
     if "seeds" not in table:
@@ -144,7 +160,7 @@ def _own_seeds(table: dict[str, Any], where: str, otherwise: list[int]) -> list[
 
 def _variants(
     tables: Mapping[str, Mapping[str, Any]], which: str, methods: Sequence[str], seeds: list[int], source: str
-) -> Iterator[tuple[str, Changes, list[int]]]:
+) -> Iterator[tuple[str, Choices, list[int]]]:
     """Those of one method, by its label. A variant is of all methods unless it names some."""
     for variant, table in tables.items():
         require(
@@ -174,14 +190,22 @@ def _tables(document: Mapping[str, Any], key: str, source: str) -> Mapping[str, 
     return tables
 
 
-def _changes(table: Any, section: str, source: str) -> dict[str, str]:
+def _changes(table: Any, section: str, source: str) -> dict[str, str | tuple[str, ...]]:
     require(isinstance(table, dict), f"{section} in {source} has to be a section; write [{section}].")
-    changes: dict[str, str] = {}
+    changes: dict[str, str | tuple[str, ...]] = {}
     for given, value in _leaves(table):
         name = given.replace("-", "_").removeprefix("curriculum.")
         require(name not in changes, f"[{section}] of {source} gives {name} twice; give it once.")
         require(name != "train.seed", f"[{section}] of {source} gives train.seed; seeds = [...] says which there are.")
-        changes[name] = _value(value, given, source)
+        if isinstance(value, list):
+            values = tuple(_value(one, given, source) for one in value)
+            require(
+                len(set(values)) == len(values) > 0,
+                f"{given} is {value!r} in {source}; of a list every value is a variant, so give each once.",
+            )
+            changes[name] = values
+        else:
+            changes[name] = _value(value, given, source)
     return changes
 
 
@@ -196,7 +220,8 @@ def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 def _value(value: Any, name: str, source: str) -> str:
     """As it would be written on the command line, so that ``20M`` works here as well."""
     require(
-        isinstance(value, str | int | float), f"{name} is {value!r} in {source}; give text, a number, true or false."
+        isinstance(value, str | int | float),
+        f"{name} is {value!r} in {source}; give text, a number, true or false, or a list of such.",
     )
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -14,12 +14,9 @@ from ..envs.base import Task
 from ..errors import UserError, require
 from ..evaluation.record import Episode, record
 from ..evaluation.suite_file import find_suite
-from ..pictures import gif, mp4, png, sheet, write
+from ..pictures import gif, mp4, png, strip, write
 from ..plugins import label
 from .session import Run
-
-STRIP = 12
-"""Frames of an episode that a still picture shows at most."""
 
 
 class Watched(NamedTuple):
@@ -87,13 +84,11 @@ def save(run: Run, watched: list[Watched], path: Path | str) -> list[Path]:
     return written
 
 
-def _strip(pictures: list[np.ndarray], pace: int) -> bytes:
-    del pace
-    chosen = np.unique(np.linspace(0, len(pictures) - 1, STRIP).round().astype(int))
-    return png(sheet([pictures[i] for i in chosen], [f"step {i}" for i in chosen], columns=4))
-
-
-_WRITERS: dict[str, Callable[[list[np.ndarray], int], bytes]] = {".gif": gif, ".mp4": mp4, ".png": _strip}
+_WRITERS: dict[str, Callable[[list[np.ndarray], int], bytes]] = {
+    ".gif": gif,
+    ".mp4": mp4,
+    ".png": lambda pictures, pace: png(strip(pictures)),
+}
 
 
 def as_text(run: Run, level: Any) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,6 +45,7 @@ from .processes import (
     require_same,
 )
 from .signals import interruptible
+from .start import Start, begin, extend, started_from, transplanted
 
 
 class Progress(Protocol):
@@ -159,14 +160,15 @@ def train(
     progress: Progress | None = None,
     log: Sequence[str] = (),
     domain: Domain | None = None,
+    start: Run | None = None,
+    start_buffer: bool = False,
 ) -> Run:
     """Start a new run in a new directory and train it to its end. ``log`` names sinks, such as ``tensorboard``.
 
-    ``domain`` is the environment of these settings, if it has been built already; so it is below.
+    ``domain`` is the environment of these settings, if it has been built already; so it is below. The students of
+    another run that is given as ``start`` are where this one's start, with its buffer too if ``start_buffer`` says so.
     """
-    trainer = _checked(settings, log, domain)
-    on_main_process(RunDirectory.create, path, settings)
-    return _train([RunDirectory(Path(path))], [settings], trainer, progress or Silent(), log)[0]
+    return train_seeds(settings, path, 1, progress, log, domain, start, start_buffer)[0]
 
 
 def resume(
@@ -175,13 +177,17 @@ def resume(
     devices: int | None = None,
     log: Sequence[str] = (),
     domain: Domain | None = None,
+    steps: str = "",
 ) -> Run:
     """Go on with a run that was stopped. The result is that of a run that was never stopped, bit for bit.
 
     Another number of ``devices`` than the run's own, which is the default, gives the same run up to rounding.
+    ``steps``, such as ``"500M"``, gives the run another length, also if it is finished (``runs.start.extend``).
     """
     directory = RunDirectory.open(path)
     require_alone(path)
+    if steps:
+        on_main_process(lambda: (progress or Silent()).said(extend(directory, steps)))
     settings = directory.settings()
     if devices is not None:
         settings = replace(settings, train=replace(settings.train, devices=devices))
@@ -196,18 +202,34 @@ def train_seeds(
     progress: Progress | None = None,
     log: Sequence[str] = (),
     domain: Domain | None = None,
+    start: Run | None = None,
+    start_buffer: bool = False,
 ) -> list[Run]:
     """Start as many runs as ``seeds``, from the settings' own seed on, and train them as one program.
 
     Each has a directory of its own in ``path``. One seed is a run like any other, in ``path`` itself.
     """
     require(seeds >= 1, f"{seeds} seeds were asked for; give at least 1.")
-    if seeds == 1:
-        return [train(settings, path, progress, log, domain)]
-    _one_device(settings)
+    require(start is None or alone(), "Only a run in one process can start from another; leave --processes out.")
+    if seeds > 1:
+        _one_device(settings)
     trainer = _checked(settings, log, domain, seeds)
-    group = RunGroup.create(path, seeds_of(settings, seeds))
-    return _train(group.runs(), group.settings(), trainer, progress or Silent(), log)
+    each = [settings] if seeds == 1 else seeds_of(settings, seeds)
+    origin = None
+    if start is not None:
+        kept = start.state.curriculum if start_buffer else None
+        origin = Start(start.directory.path, start.student(), kept, start.iteration)
+        transplanted(trainer, trainer.init(0), origin)  # refuse what does not fit before anything is made
+    if seeds == 1:
+        on_main_process(RunDirectory.create, path, settings)
+        directories = [RunDirectory(Path(path))]
+    else:
+        group = RunGroup.create(path, each)
+        directories, each = group.runs(), group.settings()
+    if origin is not None:
+        for directory, own in zip(directories, each, strict=True):
+            begin(directory, trainer, own, origin)
+    return _train(directories, each, trainer, progress or Silent(), log)
 
 
 def resume_seeds(
@@ -216,11 +238,15 @@ def resume_seeds(
     devices: int | None = None,
     log: Sequence[str] = (),
     domain: Domain | None = None,
+    steps: str = "",
 ) -> list[Run]:
     """Go on with all runs of a program, or with a run like any other."""
     if not is_group(path):
-        return [resume(path, progress, devices, log, domain)]
+        return [resume(path, progress, devices, log, domain, steps)]
     group = RunGroup.open(path)
+    if steps:
+        for directory in group.runs():
+            (progress or Silent()).said(extend(directory, steps))
     settings = group.settings()
     _one_device(settings[0], devices or 1)
     trainer = _checked(settings[0], log, domain)
@@ -272,6 +298,12 @@ def _restore(
                 directory.load_latest(start, warn, until) or (start, {}, 0)
                 for directory, start in zip(directories, starts, strict=True)
             ]
+            for directory, (state, _, _), start in zip(directories, latest, starts, strict=True):
+                require(
+                    state is not start or not started_from(directory),
+                    f"The run {directory.path} started from {started_from(directory)}, and no checkpoint of it is "
+                    "whole; start it again.",
+                )
             iterations = [iteration for _, _, iteration in latest]
             until = min(iterations)
             if until == max(iterations):
@@ -279,7 +311,7 @@ def _restore(
                 return [until, [meta.get("learned_steps", 0) for _, meta, _ in latest]]
 
     iteration, learned = broadcast_from_main(newest)
-    if iteration == 0:
+    if iteration == 0 and not broadcast_from_main(lambda: any(map(started_from, directories))):
         return starts, 0, learned
     return [trainer.devices.replicate(broadcast_tree(state)) for state in found], iteration, learned
 
@@ -334,6 +366,11 @@ def _train(
                 record = evaluation_record(iteration, trainer, results[-1])
                 directories[i].append(EVALUATIONS, [record])
                 copies[i].evaluated(record)
+                if copies[i].wanted and _worth_a_picture(iteration, evaluate_every, trainer.iterations):
+                    from .snapshots import snapshot
+
+                    run = Run(directories[i], each[i], trainer, each_state[i], iteration)
+                    copies[i].pictures(record["steps"], partial(snapshot, run))
             progress.evaluated(iteration, pooled(results))
 
         def untested() -> list[int]:
@@ -378,6 +415,11 @@ def _train(
             Run(directory, settings, trainer, state, iteration)
             for directory, settings, state in zip(directories, each, own(), strict=True)
         ]
+
+
+def _worth_a_picture(iteration: int, every: int, iterations: int) -> bool:
+    """At the first evaluation, the last and every fourth: about ten times in a run."""
+    return iteration in (0, iterations) or (every > 0 and iteration % (4 * every) == 0)
 
 
 def _next(iteration: int, every: int) -> int:

@@ -6,6 +6,7 @@ has recorded already, and one that fails is dropped: a figure that somebody want
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,13 +15,17 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import config
 from ..errors import require, unknown
+from ..pictures import gif, strip
 from ..settings import Settings
 from .directory import EVALUATIONS, METRICS, RunDirectory
 from .files import write_atomically
+
+if TYPE_CHECKING:
+    from .snapshots import Snapshot
 
 Record = Mapping[str, Any]
 
@@ -34,6 +39,10 @@ class Sink(Protocol):
 
     def evaluated(self, record: Record) -> None:
         """A line of ``evaluations.jsonl``."""
+        ...
+
+    def pictures(self, steps: int, shown: Snapshot) -> None:
+        """Levels and an episode."""
         ...
 
     def close(self) -> None: ...
@@ -64,6 +73,14 @@ class TensorBoard:
 
     def evaluated(self, record: Record) -> None:
         self.metrics({"steps": record["steps"], **_held_out(record)})
+
+    def pictures(self, steps: int, shown: Snapshot) -> None:
+        """An episode is up to twelve of its frames: a video would need another package."""
+        if shown.levels is not None:
+            self._writer.add_image("levels", shown.levels, steps, dataformats="HWC")
+        if shown.episode:
+            self._writer.add_image("episode", strip(shown.episode), steps, dataformats="HWC")
+        self._writer.flush()
 
     def close(self) -> None:
         self._writer.close()
@@ -97,6 +114,19 @@ class WandB:
 
     def evaluated(self, record: Record) -> None:
         self.metrics({"steps": record["steps"], **_held_out(record)})
+
+    def pictures(self, steps: int, shown: Snapshot) -> None:
+        if steps < self._next:
+            return
+        wandb: Any = import_module("wandb")
+        found: dict[str, Any] = {}
+        if shown.levels is not None:
+            found["levels"] = wandb.Image(shown.levels)
+        if shown.episode:
+            moving = gif(shown.episode, shown.pace)
+            found["episode"] = wandb.Video(io.BytesIO(moving), format="gif")
+        if found:
+            self._run.log(found, step=steps)
 
     def close(self) -> None:
         self._run.finish()
@@ -156,6 +186,24 @@ class Sinks:
     def evaluated(self, record: Record) -> None:
         for name, sink in list(self._open.items()):
             self._try(name, sink.evaluated, record)
+
+    @property
+    def wanted(self) -> bool:
+        """Does anybody listen?"""
+        return bool(self._open)
+
+    def pictures(self, steps: int, draw: Callable[[], Snapshot]) -> None:
+        """Pictures of the run as it is now, which are drawn once for all sinks."""
+        drawn: list[Snapshot] = []
+
+        def tell(sink: Sink) -> None:
+            if not drawn:
+                drawn.append(draw())
+            sink.pictures(steps, drawn[0])
+
+        for name, sink in list(self._open.items()):
+            if hasattr(sink, "pictures"):
+                self._try(name, tell, sink)
 
     def close(self) -> None:
         for name, sink in list(self._open.items()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -165,3 +165,7 @@ class AsSeen(nn.Module):
     @nn.compact
     def __call__(self, obs: Float[Array, "T B n"]) -> Float[Array, "T B n"]:
         return obs
+
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """As layers (see ``rl.encoders``)."""
+        return [[]]

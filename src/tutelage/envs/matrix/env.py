@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import flax.linen as nn
 import jax
@@ -118,3 +118,7 @@ class Constant(nn.Module):
     @nn.compact
     def __call__(self, obs: Float[Array, "T B 1"]) -> Float[Array, "T B 1"]:
         return obs
+
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """As layers (see ``rl.encoders``)."""
+        return [[]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -28,3 +30,8 @@ class MazeEncoder(nn.Module):
         x = nn.relu(x.reshape(*leading, -1))
         facing = nn.Dense(self.direction, kernel_init=_relu_init, name="facing")(jax.nn.one_hot(obs.direction, 4))
         return jnp.concatenate([x, facing], axis=-1)
+
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """As layers (see ``rl.encoders``)."""
+        view = [["scale", 10.0, 0.0], ["convolution", "convolution", 1, False], ["relu"]]
+        return [view, [["one-hot", [4]], ["dense", "facing"]]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -30,6 +32,14 @@ class GridEncoder(nn.Module):
             if i == 0 and self.pool:
                 x = _pooled(x)
         return x.reshape(x.shape[0], -1)
+
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """As layers (see ``rl.encoders``). How many numbers a channel shows is known of five channels."""
+        layers: list[list[Any]] = [["one-hot", list(_NUMBERS)]] if self.one_hot else [["scale", 1.0, 0.0]]
+        for i in range(3):
+            layers += [["convolution", f"convolution_{i}", 1, False], ["relu"]]
+            layers += [["largest", 2, 2, False]] if i == 0 and self.pool else []
+        return [layers]
 
 
 class Conv2x2(nn.Module):

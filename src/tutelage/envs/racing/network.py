@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float, UInt8
@@ -29,6 +31,13 @@ class Convolutions(nn.Module):
             layer = convolution(channels, size, stride, padding="VALID", kernel_init=_relu_init, name=f"layer_{i}")
             x = nn.relu(layer(x))
         return x.reshape(x.shape[0], -1)
+
+    def exported(self, parts: int) -> list[list[list[Any]]]:
+        """As layers (see ``rl.encoders``)."""
+        layers: list[list[Any]] = [["scale", 128.0, -1.0]]
+        for i, stride in enumerate(_STRIDES):
+            layers += [["convolution", f"layer_{i}", stride, False], ["relu"]]
+        return [layers]
 
 
 def eyes(settings: RacingEncoderSettings, resolution: int) -> nn.Module:
