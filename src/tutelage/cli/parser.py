@@ -16,7 +16,7 @@ MANY = 10_000
 """Of things that each take a process, a directory or a picture."""
 
 
-TRUSTING = ("train", "resume", "study", "eval", "play", "levels", "report")
+TRUSTING = ("train", "resume", "study", "eval", "play", "export", "levels", "report")
 """Commands that run Python files which a run, a config or a study names."""
 TRUST = "--trust"
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import config
 from ..errors import require, unknown
-from ..pictures import gif, strip
 from ..settings import Settings
 from .directory import EVALUATIONS, METRICS, RunDirectory
 from .files import write_atomically
@@ -79,6 +78,8 @@ class TensorBoard:
         if shown.levels is not None:
             self._writer.add_image("levels", shown.levels, steps, dataformats="HWC")
         if shown.episode:
+            from ..pictures import strip
+
             self._writer.add_image("episode", strip(shown.episode), steps, dataformats="HWC")
         self._writer.flush()
 
@@ -123,6 +124,8 @@ class WandB:
         if shown.levels is not None:
             found["levels"] = wandb.Image(shown.levels)
         if shown.episode:
+            from ..pictures import gif
+
             moving = gif(shown.episode, shown.pace)
             found["episode"] = wandb.Video(io.BytesIO(moving), format="gif")
         if found:
