@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import pytest
 
@@ -58,7 +60,8 @@ def test_the_fields_of_a_record_have_entries():
     from tutelage.figures import StepReport
 
     trainer = tutelage.build(tutelage.preset("matrix", "dr"))
-    log = StepReport(np.ones(2), np.ones((2, 3)) / 3, {"return": np.ones(2)})
+    finite: Any = ()  # read elsewhere
+    log = StepReport(finite, np.ones(2), np.ones((2, 3)) / 3, {"return": np.ones(2)})
     record = _metrics_record(2, 2, trainer, log, 1.0, 0)
     assert {name for name in record if find(name) is None} == set()
 
