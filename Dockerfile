@@ -1,0 +1,34 @@
+# CPU:  docker build -t tutelage .
+# CUDA: docker build -t tutelage --build-arg BASE=nvidia/cuda:12.8.1-base-ubuntu24.04 --build-arg JAX=jax[cuda12] .
+# Run:  docker run --rm -v "$PWD/runs:/work/runs" tutelage train maze accel --preset small
+ARG BASE=python:3.11-slim
+FROM ${BASE}
+
+# The CUDA base has no Python of its own.
+RUN command -v python3 >/dev/null \
+    || (apt-get update && apt-get install --yes --no-install-recommends python3 python3-venv \
+        && rm -rf /var/lib/apt/lists/*)
+
+WORKDIR /app
+RUN python3 -m venv /opt/tutelage
+ENV PATH=/opt/tutelage/bin:$PATH \
+    PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1
+
+COPY requirements-run.lock ./
+RUN pip install -r requirements-run.lock
+
+# An accelerator's plug-in, in the version of the lock file's jax.
+ARG JAX=jax
+RUN pip install "${JAX}" -c requirements-run.lock
+
+COPY pyproject.toml README.md LICENSE ./
+COPY src ./src
+COPY studies ./studies
+RUN pip install --no-deps .
+
+RUN useradd --create-home tutelage && mkdir /work && chown tutelage /work
+USER tutelage
+WORKDIR /work
+ENTRYPOINT ["tutelage"]
+CMD ["--help"]
