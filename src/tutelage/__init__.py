@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from .runs.session import resume_seeds as resume_seeds
     from .runs.session import train as train
     from .runs.session import train_seeds as train_seeds
+    from .runs.students import Student as Student
+    from .runs.students import pretrained as pretrained
+    from .runs.students import read_student as read_student
     from .settings import NetworkSettings as NetworkSettings
     from .settings import ReplaySettings as ReplaySettings
     from .settings import Settings as Settings
@@ -74,6 +77,7 @@ _PUBLIC = {
     "ReplaySettings": "settings",
     "Run": "runs.session",
     "Settings": "settings",
+    "Student": "runs.students",
     "Trainer": "trainer",
     "UserError": "errors",
     "VectorEncoder": "rl.encoder_settings",
@@ -92,14 +96,16 @@ _PUBLIC = {
     "plot": "report.plot",
     "preset": "compose",
     "pvl": "curricula.numpy_scores",
+    "pretrained": "runs.students",
     "read_settings": "runs.directory",
-    "trust": "trust",
+    "read_student": "runs.students",
     "record": "evaluation.record",
     "resume": "runs.session",
     "resume_seeds": "runs.session",
     "section": "settings",
     "train": "runs.session",
     "train_seeds": "runs.session",
+    "trust": "trust",
     "write_page": "lab.page.write",
     "write_report": "report.write",
 }

@@ -20,6 +20,7 @@ from tutelage.player import Player, read
 from tutelage.runs.directory import RunDirectory
 from tutelage.runs.export import export
 from tutelage.runs.session import Run
+from tutelage.runs.students import read_student
 
 IMAGE = """
 import jax, jax.numpy as jnp, tutelage
@@ -123,6 +124,17 @@ def test_the_player_acts_as_the_student(run: Run, tmp_path: Path):
     assert set(theirs) == set(ours)
     for name, tensor in ours.items():
         np.testing.assert_array_equal(theirs[name], tensor)
+
+
+def test_a_file_is_the_whole_student(run: Run, tmp_path: Path):
+    files = export(run, tmp_path / "out" / "student.safetensors")
+    student = read_student(files.weights)
+    assert (student.name, student.settings) == ("student", run.settings)
+    theirs, ours = jax.tree.flatten(student.state), jax.tree.flatten(run.student())
+    assert theirs[1] == ours[1]
+    for mine, original in zip(theirs[0], ours[0], strict=True):
+        assert mine.dtype == original.dtype
+        np.testing.assert_array_equal(mine, original)
 
 
 def many(obs) -> bool:

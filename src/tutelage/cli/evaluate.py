@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import require
 from ..runs.launch import start_jax
 from ..settings import LARGEST
 from .parser import MANY, parser_of, whole_number
@@ -9,9 +10,9 @@ from .terminal import warn
 
 
 def run(arguments: list[str]) -> int:
-    """Play a run's student, print the result and keep it with the run."""
+    """Play a student and print the result; a run's is kept with the run."""
     parser = parser_of("eval")
-    parser.add_argument("run", help="the directory of the run")
+    parser.add_argument("run", help="the directory of a run, a file of `tutelage export`, or pretrained:NAME")
     parser.add_argument(
         "--suite",
         default="",
@@ -35,16 +36,21 @@ def run(arguments: list[str]) -> int:
     from ..evaluation import tables
     from ..runs import session
     from ..runs.directory import EVALUATIONS
+    from ..runs.students import find_student, is_student
 
-    run = session.load(options.run, warn)
+    run = None if is_student(options.run) else session.load(options.run, warn)
+    require(run is not None or options.student == 0, "--student is for runs; a file holds one student.")
+    student = run.product(options.student) if run else find_student(options.run)
     if options.worst_of is not None:
         episodes, suite = 10 if options.episodes is None else options.episodes, options.suite or "fresh"
-        played = run.worst_case(suite, options.worst_of, episodes, options.seed, options.greedy, options.student)
+        played = student.worst_case(suite, options.worst_of, episodes, options.seed, options.greedy)
         print(tables.worst_case(played, suite, options.seed))
         return 0
     episodes = 100 if options.episodes is None else options.episodes
-    result = run.evaluate(options.suite, episodes, options.seed, options.greedy, options.student)
+    result = student.evaluate(options.suite, episodes, options.seed, options.greedy)
     print(tables.evaluation(result))
+    if run is None:
+        return 0
     record = session.evaluation_record(run.iteration, run.trainer, result, options.student, options.greedy)
     if not run.directory.append_unless_trained(EVALUATIONS, [record]):
         warn(

@@ -241,11 +241,15 @@ def new_directory(path: Path | str, inside: Iterable[str]) -> Path:
 
 def read_settings(path: Path | str) -> Settings:
     """Settings from a config file, such as one that a run has left."""
-    text = config.read_text(path)
-    names = config.names(text, str(path))
+    return settings_from(config.read_text(path), str(path))
+
+
+def settings_from(text: str, source: str) -> Settings:
+    """Settings from the text of a config file. Python files that it names have to be trusted."""
+    names = config.names(text, source)
     for name in filter(is_file, names):
-        require_trusted(absolute(name), str(path))
-    return config.from_toml(text, preset(*names), str(path))
+        require_trusted(absolute(name), source)
+    return config.from_toml(text, preset(*names), source)
 
 
 def _remove(path: Path) -> None:

@@ -26,6 +26,7 @@ from ..rl.networks import GRU, LSTM, Dense
 from .directory import package_version
 from .files import write_atomically
 from .session import Run
+from .students import STATE, about, named
 
 PLAYER = "player.py"
 FORMAT = 1
@@ -60,7 +61,9 @@ def export(
         _require("onnx", "onnx")
     state = jax.device_get(run.student(student))
     found, spec = tensors(run, state), describe(run)
-    _write(path, _safetensors(found, {"format": "tutelage", "tutelage": json.dumps(spec)}))
+    # What a player has no use for is there for who goes on with the student here.
+    rest = {name: array for name, array in named(state).items() if name.startswith(STATE)}
+    _write(path, _safetensors(found | rest, about(run.settings, spec)))
     _write(path.with_name(PLAYER), (Path(__file__).parents[1] / PLAYER).read_bytes())
     if program is not None:
         _write(Path(program), _program(run, state))

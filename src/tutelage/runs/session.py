@@ -18,8 +18,7 @@ from ..compose import evaluation_interval
 from ..envs.base import Domain
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
-from ..evaluation.robustness import WorstCase, worst_case
-from ..evaluation.suite_file import find_suite
+from ..evaluation.robustness import WorstCase
 from ..experiment import build, build_domain
 from ..figures import StepReport
 from ..hosts.environment import HostEnvironment
@@ -46,6 +45,7 @@ from .processes import (
 )
 from .signals import interruptible
 from .start import Start, begin, extend, started_from, transplanted
+from .students import Student
 
 
 class Progress(Protocol):
@@ -113,15 +113,17 @@ class Run:
         check_student(index, self.trainer.students)
         return jax.tree.map(lambda x: x[index], self.state.students.product)
 
+    def product(self, index: int = 0) -> Student:
+        """One of the run's students, apart from the run."""
+        return Student(self.directory.path.name, self.settings, self.domain, self.agent, self.student(index))
+
     def evaluate(
         self, suite: str = "", episodes: int = 100, seed: int = 0, greedy: bool = False, student: int = 0
     ) -> Evaluation:
         """Play one of the run's students on a suite, by its name or the path of a file of levels; without either, on
         the one it watched in training.
         """
-        chosen = find_suite(self.domain, suite or self.settings.train.suite)
-        state = self.student(student)
-        return evaluate(self.agent, state, chosen, episodes, seed, self.domain.rules.success, greedy)
+        return self.product(student).evaluate(suite, episodes, seed, greedy)
 
     def worst_case(
         self,
@@ -133,10 +135,7 @@ class Run:
         student: int = 0,
     ) -> WorstCase:
         """Play one of the run's students on many new levels, to see how it does on the worst of them."""
-        chosen, state, domain = find_suite(self.domain, suite), self.student(student), self.domain
-        # The optimum is that of the environment trained on; one for tests may have other limits and other levels.
-        optimum = domain.rules.optimum if all(task.env == domain.env for task in chosen.tasks) else None
-        return worst_case(self.agent, state, chosen, levels, episodes, seed, domain.rules.success, greedy, optimum)
+        return self.product(student).worst_case(suite, levels, episodes, seed, greedy)
 
 
 def check_student(index: int, students: int) -> None:
