@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import Any
 
+from h11 import LocalProtocolError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -182,6 +183,8 @@ async def _gone(request: Request, problem: Exception) -> Response:
 
 
 async def _bug(request: Request, problem: Exception) -> Response:
+    if isinstance(problem, LocalProtocolError):  # a client that broke off while it was answered
+        return Response(status_code=499)
     traceback.print_exception(problem, file=sys.stderr)
     return refused(500, "Something went wrong inside the lab; the terminal says what.")
 
