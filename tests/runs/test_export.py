@@ -56,6 +56,7 @@ def run(request, tmp_path, random_state) -> Run:
         file = tmp_path / f"{where}.py"
         actions = "3" if where == "small" else "tutelage.Continuous(2)"
         file.write_text(IMAGE.replace("ACTIONS", actions).replace("KIND", repr(where)))
+        tutelage.trust(file)
         settings = tutelage.preset(str(file), "dr")
     else:
         settings = tutelage.preset(where, "dr")
