@@ -26,7 +26,7 @@ FLOORS = [
         "pictures",
         "plugins",
         "visible",
-        "trust",
+        "trusted",
         "guard",
         "streams",
         "player",

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tutelage import trust
+import tutelage
+from tutelage import trusted
 from tutelage.cli import main
 from tutelage.config import to_toml
 from tutelage.errors import UserError
@@ -34,8 +35,8 @@ TASK = {"solved": 0.5, "return": 1.0, "episodes": 2}
 def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A user who has run nothing yet."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(trust, "_here", set())
-    return tmp_path / "state" / "tutelage" / trust.LIST
+    monkeypatch.setattr(trusted, "_here", set())
+    return tmp_path / "state" / "tutelage" / trusted.LIST
 
 
 @pytest.fixture
@@ -93,18 +94,18 @@ def test_a_config_and_a_study_are_asked_about_as_well(
 
 def test_a_trusted_file_is_known_until_it_changes(sent: Path, tmp_path: Path, nobody: Path) -> None:
     file = tmp_path / "theirs.py"
-    trust.trust(file)
-    trust.trust(file)
+    tutelage.trust(file)  # by the name that the refusal says
+    tutelage.trust(file)
     assert len(nobody.read_text().splitlines()) == 1
-    trust._here.clear()
-    assert trust.is_trusted(file)  # also in another process
+    trusted._here.clear()
+    assert trusted.is_trusted(file)  # also in another process
     copy = tmp_path / "copy.py"
     shutil.copy(file, copy)
-    assert not trust.is_trusted(copy)
+    assert not trusted.is_trusted(copy)
     file.write_text(ENVIRONMENT + "\n")
-    assert not trust.is_trusted(file)
+    assert not trusted.is_trusted(file)
     nobody.write_text("[]\nnonsense\n" + "[" * 100_000 + "\n")
-    assert not trust.is_trusted(file)
+    assert not trusted.is_trusted(file)
     with pytest.raises(UserError, match="tutelage.trust"):
         read_settings(sent / CONFIG)
 
@@ -114,7 +115,7 @@ def test_the_option_trusts_and_the_command_goes_on(
 ) -> None:
     assert main(["levels", str(sent), "--trust", "--generated", "--top", "1"]) == 2  # the settings are the game's
     assert ran(sent)
-    assert trust.is_trusted(tmp_path / "theirs.py")
+    assert trusted.is_trusted(tmp_path / "theirs.py")
     assert "names the Python file" not in capsys.readouterr().err
 
 
@@ -133,12 +134,12 @@ def test_who_checks_or_trains_a_file_knows_it(tmp_path: Path, capsys: pytest.Cap
     file = tmp_path / "theirs.py"
     file.write_text(ENVIRONMENT)
     main(["check", str(file)])
-    assert trust.is_trusted(file)
+    assert trusted.is_trusted(file)
 
 
 def test_without_a_home_a_file_is_known_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/nowhere")
     file = tmp_path / "theirs.py"
     file.write_text(ENVIRONMENT)
-    trust.trust(file)
-    assert trust.is_trusted(file)
+    trusted.trust(file)
+    assert trusted.is_trusted(file)

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from .settings import section as section
     from .trainer import Trainer as Trainer
     from .trainer import compiled as compiled
+    from .trusted import trust as trust
     from .types import Continuous as Continuous
 
 _PUBLIC = {
@@ -105,7 +106,7 @@ _PUBLIC = {
     "section": "settings",
     "train": "runs.session",
     "train_seeds": "runs.session",
-    "trust": "trust",
+    "trust": "trusted",
     "write_page": "lab.page.write",
     "write_report": "report.write",
 }

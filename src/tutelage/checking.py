@@ -36,7 +36,7 @@ from .plugins import Plugin, absolute, from_file
 from .rl.encoders import describe
 from .settings import NoSettings
 from .trainer import Trainer
-from .trust import trust
+from .trusted import trust
 from .types import Discrete
 
 LEVELS, STEPS = 8, 200

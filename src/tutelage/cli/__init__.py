@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..errors import UserError, unknown
 from ..streams import guarded
-from ..trust import Untrusted, trust
+from ..trusted import Untrusted, trust
 from .commands import COMMANDS
 from .parser import TRUST
 from .terminal import agreed, one_interrupt, warn

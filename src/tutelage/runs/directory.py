@@ -24,7 +24,7 @@ from ..compose import preset
 from ..errors import UserError
 from ..plugins import absolute, is_file
 from ..settings import Settings
-from ..trust import require_trusted, trust
+from ..trusted import require_trusted, trust
 from . import lines, schema
 from .files import Busy, locked, write_atomically
 from .outline import Outline, read_outline

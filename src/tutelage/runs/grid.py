@@ -15,7 +15,7 @@ from ..envs.registry import environment
 from ..errors import UserError, require, unknown
 from ..plugins import absolute, is_file, label
 from ..settings import Settings
-from ..trust import Untrusted, require_trusted
+from ..trusted import Untrusted, require_trusted
 
 Changes = Mapping[str, str]
 """Settings by dotted name, as `config.override` takes them."""

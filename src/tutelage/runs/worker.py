@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from ..errors import UserError
 from ..plugins import absolute, is_file
 from ..streams import guarded
-from ..trust import trust
+from ..trusted import trust
 from ..visible import visible
 
 STOPPED = 130
