@@ -58,7 +58,7 @@ def test_what_only_python_takes_for_a_number_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"train.levels": "10M"}, r"at least [0-9.]+ TB of memory, and there are .*rollouts of 10,000,000 levels"),
+        ({"train.levels": "10M"}, r"at least [0-9.]+ GB of memory, and there are .*rollouts of 10,000,000 levels"),
         ({"network.width": "65536"}, r"at least [0-9.]+ GB of memory, and there are .*students.*: [0-9.]+ GB"),
     ],
 )

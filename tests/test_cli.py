@@ -130,7 +130,7 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
             [*ACCEL, *settings(train__shared_seed="-2")],
             "train.shared_seed is -2; give a seed of 0 or more, or -1 for the run's own.",
         ),
-        (["trian"], "There is no command called 'trian'. Did you mean train? Available: "),
+        (["trian"], "There is no command called 'trian'. Did you mean train or metrics? Available: "),
         (["train", "maze", "acel"], "There is no method called 'acel'. Did you mean accel"),
         (["train", "maz", "accel"], "There is no environment called 'maz'. Did you mean maze"),
         (

@@ -333,11 +333,11 @@ WRONG = {
     ),
     "reset fails": (
         '{"reset": lambda key, level: level["gaol"]}',
-        "reset() in {path} failed: KeyError: 'gaol' Correct it there.",
+        "reset() in {path}, line 36 failed: KeyError: 'gaol'. Correct it there.",
     ),
     "prepare fails": (
         '{"prepare": lambda level: level["gaol"]}',
-        "prepare() in {path} failed: KeyError: 'gaol' Correct it there.",
+        "prepare() in {path}, line 36 failed: KeyError: 'gaol'. Correct it there.",
     ),
     "step gives four things": (
         '{"step": lambda key, state, action: step(key, state, action)[:4]}',
@@ -397,7 +397,7 @@ WRONG = {
         '{"sample": lambda key: {}}',
         "sample() in {path} gave a level without arrays; return at least one.",
     ),
-    "sample fails": ('{"sample": lambda key: key.goal}', "sample() in {path} failed: AttributeError: "),
+    "sample fails": ('{"sample": lambda key: key.goal}', "sample() in {path}, line 36 failed: AttributeError: "),
     "easy gives other levels": (
         '{"easy": lambda key: {"goal": 1.5}}',
         "easy() in {path} gives levels of other shapes or types than sample(): {{'goal': 'float32[]'}} and not "

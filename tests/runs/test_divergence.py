@@ -19,6 +19,7 @@ TINY = {
     "train.levels": "4",
     "train.rollout": "4",
     "train.log_every": "2",
+    "train.evaluate_every": "4",
     "train.checkpoint_every": "4",
     "train.steps": "160",
 }

@@ -1,7 +1,7 @@
 """NetHack as MiniHack sets it up, without what MiniHack's own class does around a step. No JAX here.
 
-MiniHack asks NetHack for fourteen arrays at every step and copies each twice, which takes ten times as long as the game
-does. Here the game is asked for what a student sees and for what it takes to play; a test holds every step against
+MiniHack asks NetHack for fourteen arrays at every step and copies each twice, which takes longer than the game
+itself. Here the game is asked for what a student sees and for what it takes to play; a test holds every step against
 MiniHack's own.
 """
 
