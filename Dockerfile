@@ -1,6 +1,6 @@
 # CPU:  docker build -t tutelage .
 # CUDA: docker build -t tutelage --build-arg BASE=nvidia/cuda:12.8.1-base-ubuntu24.04 --build-arg JAX=jax[cuda12] .
-# Run:  docker run --rm -v "$PWD/runs:/work/runs" tutelage train maze accel --preset small
+# Run:  docker run --rm -v "$PWD/runs:/home/tutelage/runs" tutelage train maze accel --preset small
 ARG BASE=python:3.11-slim
 FROM ${BASE}
 
@@ -27,8 +27,8 @@ COPY src ./src
 COPY studies ./studies
 RUN pip install --no-deps .
 
-RUN useradd --create-home tutelage && mkdir /work && chown tutelage /work
+RUN useradd --create-home tutelage
 USER tutelage
-WORKDIR /work
+WORKDIR /home/tutelage
 ENTRYPOINT ["tutelage"]
 CMD ["--help"]
