@@ -64,6 +64,7 @@ def test_ice_that_the_student_meets_is_logged_by_source(whole):
     }
 
 
+@pytest.mark.long
 def test_each_of_several_seeds_is_the_run_that_it_is_alone():
     trainer = tutelage.build(tiny.settings())
     run = tiny.some_iterations(trainer)
@@ -99,6 +100,7 @@ def same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
             np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.long
 def test_two_devices_do_what_one_does(tmp_path):
     """In a process of its own: JAX decides how many devices there are when it starts."""
     paths = os.pathsep.join([str(Path(tutelage.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
