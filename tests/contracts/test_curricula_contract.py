@@ -30,8 +30,12 @@ DESIGNED = ("minimax", "paired", "population-paired", "repaired")
 IMPOSSIBLE = frozenset(
     {
         *((name, "alp-gmm") for name in ("maze", "lava", "minihack-lava", "racing")),
-        *((name, "samplr") for name in ENVIRONMENTS if name not in ("hidden-games", "fruit")),
-        *((name, method) for name in ("minigrid", "fruit", "procgen") for method in ("accel", "alp-gmm", *DESIGNED)),
+        *((name, "samplr") for name in ENVIRONMENTS if name not in ("hidden-games", "fruit", "minihack-fruit")),
+        *(
+            (name, method)
+            for name in ("minigrid", "fruit", "minihack-fruit", "procgen")
+            for method in ("accel", "alp-gmm", *DESIGNED)
+        ),
     }
 )
 """The pairs that are left out below, all because the environment has no such ability: mazes and tracks are no vectors,
