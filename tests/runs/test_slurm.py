@@ -35,6 +35,7 @@ def test_runs_are_jobs_that_end_as_processes_do(tmp_path: Path, monkeypatch: pyt
     assert "dr/s0" in (tmp_path / "study" / "dr" / "s0.log").read_text()
 
 
+@pytest.mark.long  # submitit's local executor answers a cancellation late on a busy machine
 def test_a_job_that_is_cancelled_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_WAIT", "dr/s0")
     run = tmp_path / "dr" / "s0"
