@@ -69,7 +69,7 @@ def test_the_command_says_how_to_go_on(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mine.toml", "--engine", "slurm"], "There is no engine called 'slurm'."),
+        (["mine.toml", "--engine", "kubernetes"], "There is no engine called 'kubernetes'."),
         (["mine.toml", "--jobs", "0"], "--jobs is 0; give at least 1."),
         (["mine.toml", "--log", "paper"], "There is no log called 'paper'."),
         (["other.toml"], "The study file other.toml could not be read: "),
