@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -182,7 +183,7 @@ def test_a_run_leaves_them_out_where_tests_are_played_in_its_own_environment(toy
         trainer: Any = SimpleNamespace(domain=domain, learner=SimpleNamespace(agent=Player()), students=1)
         state: Any = SimpleNamespace(students=SimpleNamespace(product=NOTHING[None]))
         settings: Any = SimpleNamespace(train=SimpleNamespace(grounding="none"))
-        nowhere: Any = None
+        nowhere: Any = SimpleNamespace(path=Path("nowhere"))
         return Run(nowhere, settings, trainer, state, 0)
 
     suites = Suites(("fresh",), lambda name: suite)
