@@ -57,7 +57,9 @@ test-browser: setup ## run the tests of pages in the system's Chromium
 		(timeout 300 apt-get update -qq && timeout 600 apt-get install -y -qq --no-install-recommends chromium) >/dev/null 2>&1 || \
 			echo "Chromium could not be installed; the tests in a browser will be skipped."; \
 	else echo "There is no browser, and only root may install one: the tests in a browser will be skipped."; fi
-	$(BIN)/python -m pytest -n 0 -m browser -rs tests/browser tests/lab
+	@# A process each: a second Playwright cannot be started where the first has a loop.
+	for tests in tests/browser tests/lab/test_lab_page.py tests/lab/test_lab_accessibility.py; do \
+		$(BIN)/python -m pytest -n 0 -m browser -rs $$tests || exit 1; done
 
 bench: setup ## measure speed beside minimax-lib, jaxued and plain flax
 	$(BIN)/python benchmarks/run.py
