@@ -1,14 +1,13 @@
-"""What racing's runs came to: tables, curves, a lap and the hardest tracks, as a page of docs/results.
+"""What racing's runs look like: curves, a lap, the hardest tracks and the ice that was met, as a page of docs/results.
 
-usage: python racing_results.py [--runs runs/racing] [--out docs/results] [--date YYYY-MM-DD]
+usage: python racing_results.py [--dry runs/racing-fast] [--ice runs/racing-ice-fast] [--out docs/results]
 
-Reads `dr` and `robust-plr` (tracks without ice) and `ice-METHOD-sSEED` (with ice), each a run's directory. Suites that
-a run was not tested on yet with its last student are played first. Runs that are missing are left out and named.
+Reads the directories of the studies `racing-fast` and `racing-ice-fast`; runs that are missing are left out. Tests that
+a run's last student has not taken yet are played first. Tables of returns are made by `results.py`.
 """
 
 import argparse
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,22 @@ import numpy as np
 
 import tutelage
 from tutelage.cli import main as main_of_cli
-from tutelage.envs.racing.published import PUBLISHED
 from tutelage.envs.racing.suites import SHARES, TRUE
 from tutelage.evaluation.record import Episode, record
 from tutelage.pictures import gif, png, sheet, write
+from tutelage.reproduce.catalogue import exhibit
 from tutelage.runs.levels import top_levels
 
 DRY = {"dr": "DR", "robust-plr": "robust PLR"}
-ICY = {"dr": "DR", "robust-plr": "robust PLR", "naive": "naive grounding", "samplr": "SAMPLR"}
-SEEDS = (1, 2)
-F1_EPISODES, FRESH_EPISODES, ICE_EPISODES = 10, 100, 3
+ICY = {"dr": "DR", "robust-plr": "robust PLR", "robust-plr-naive": "naive grounding", "samplr": "SAMPLR"}
+F1_EPISODES, FRESH_EPISODES = exhibit("f1").episodes, 100
 HARDEST = 12
 ROWS = (TRUE, *SHARES)
 LAP = "Hungary"
 """Where the moving picture is taken."""
+
+Runs = dict[str, list[Path]]
+"""The runs of each method, by seed."""
 
 
 def records(run: Path, file: str) -> list[dict[str, Any]]:
@@ -63,55 +64,56 @@ def mean_of(evaluation: dict[str, Any], names: list[str]) -> float:
     return float(np.mean([evaluation["tasks"][name]["return"] for name in names]))
 
 
+def found_in(directory: Path, names: dict[str, str]) -> Runs:
+    """The runs of a study that were begun."""
+    runs = {name: sorted(path.parent for path in directory.glob(f"{name}/s*/metrics.jsonl")) for name in names}
+    return {name: seeds for name, seeds in runs.items() if seeds}
+
+
 # --- without ice
 
 
-def dry_tables(runs: dict[str, Path]) -> list[str]:
-    """Returns on every circuit, published ones beside them, and on new tracks."""
-    f1 = {name: tested(run, "f1", F1_EPISODES) for name, run in runs.items()}
-    columns = [column for column in PUBLISHED if column.suite == "f1" and column.method in runs]
-    head = [DRY[name] for name in runs] + [f"published {column.label}" for column in columns]
-    lines = [f"| circuit | {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
-    for task in next(iter(f1.values()))["tasks"]:
-        ours = [f"{each['tasks'][task]['return']:.0f}" for each in f1.values()]
-        theirs = [f"{column.tasks[task].mean:.0f}" for column in columns]
-        lines.append(f"| {task} | {' | '.join(ours + theirs)} |")
-    ours = [f"**{each['return']:.0f}**" for each in f1.values()]
-    theirs = [f"{column.mean.mean:.0f} ± {column.mean.error:.0f}" for column in columns]
-    lines.append(f"| mean | {' | '.join(ours + theirs)} |")
-    fresh = {name: tested(run, "fresh", FRESH_EPISODES) for name, run in runs.items()}
-    lines += ["", "| | trained for | f1, mean return (solved) | fresh tracks, return (solved) |", "|---|---|---|---|"]
-    lines += [
-        f"| {DRY[name]} | {length(run)} | {f1[name]['return']:.0f} ({f1[name]['solved']:.2f}) | "
-        f"{fresh[name]['return']:.0f} ± {fresh[name]['tasks']['Fresh']['return-error']:.0f} "
-        f"({fresh[name]['solved']:.2f}) |"
-        for name, run in runs.items()
+def dry_table(runs: Runs) -> list[str]:
+    """How long each run was trained, and its returns on circuits, on new tracks and on ice, which it has never met."""
+    lines = [
+        "| | seed | trained for | f1 (solved) | fresh tracks (solved) | "
+        + " | ".join(f"ice, {label(q)}" for q in ROWS)
+        + " |",
+        "|---" * (5 + len(ROWS)) + "|",
     ]
+    for name, seeds in runs.items():
+        for run in seeds:
+            f1, fresh = tested(run, "f1", F1_EPISODES), tested(run, "fresh", FRESH_EPISODES)
+            ice = " | ".join(f"{value:.0f}" for value in by_share(run))
+            error = fresh["tasks"]["Fresh"]["return-error"]
+            lines.append(
+                f"| {DRY[name]} | {run.name[1:]} | {length(run)} | {f1['return']:.0f} ({f1['solved']:.2f}) | "
+                f"{fresh['return']:.0f} ± {error:.0f} ({fresh['solved']:.2f}) | {ice} |"
+            )
     return lines
 
 
-def dry_on_ice(runs: dict[str, Path]) -> list[str]:
-    """The same students on icy circuits, which they have never met."""
-    found = by_share({name: [run] for name, run in runs.items()})
-    lines = [f"| icy-f1, mean return | {' | '.join(DRY[name] for name in runs)} |", "|---" * (len(runs) + 1) + "|"]
-    for i, q in enumerate(ROWS):
-        lines.append(f"| {label(q)} | {' | '.join(f'{found[name][0, i]:.0f}' for name in runs)} |")
-    return lines
-
-
-def draw_dry(runs: dict[str, Path], path: Path) -> None:
+def draw_dry(runs: Runs, path: Path) -> None:
     """Returns on the validation circuits and in training, against decisions."""
     plt = pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-    for (name, run), style in zip(runs.items(), ("-o", "--s"), strict=False):
-        held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == "f1-validation"]
-        left.plot([r["steps"] / 1e6 for r in held], [r["return"] for r in held], style, label=DRY[name], markersize=3)
-        logged = records(run, "metrics.jsonl")
-        smooth = np.convolve([r["return"] for r in logged], np.ones(10) / 10, "valid")
-        right.plot([r["steps"] / 1e6 for r in logged][9:], smooth, style[:-1], label=DRY[name], linewidth=1.2)
+    for i, (name, seeds) in enumerate(runs.items()):
+        for number, run in enumerate(seeds):
+            look: dict[str, Any] = {"color": f"C{i}", "label": DRY[name] if number == 0 else None, "linewidth": 1.2}
+            held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == "f1-validation"]
+            left.plot([r["steps"] / 1e6 for r in held], [r["return"] for r in held], "-o", markersize=3, **look)
+            right.plot(*smoothed(records(run, "metrics.jsonl"), "return"), **look)
     left.set_title("f1-validation: Italy, Singapore, Germany", fontsize=9)
-    right.set_title("training levels, mean of ten iterations", fontsize=9)
-    finish(figure, (left, right), "return", path)
+    right.set_title("training levels, mean of twenty iterations", fontsize=9)
+    finish(figure, (left, right), ("return", "return"), path)
+
+
+def smoothed(logged: list[dict[str, Any]], figure: str, width: int = 20) -> tuple[list[float], np.ndarray]:
+    """Millions of decisions, and the mean of a figure over some iterations before each."""
+    logged = [r for r in logged if r.get(figure) is not None]
+    width = max(1, min(width, len(logged)))
+    mean = np.convolve([r[figure] for r in logged], np.ones(width) / width, "valid")
+    return [r["steps"] / 1e6 for r in logged][width - 1 :], mean
 
 
 def lap(run: Path, path: Path) -> str:
@@ -147,22 +149,12 @@ def label(q: float | str) -> str:
     return "q ~ Beta(1, 15)" if q == TRUE else f"q = {q:g}"
 
 
-def suffix(q: float | str) -> str:
-    return "Beta(1,15)" if q == TRUE else f"q={q:g}"
-
-
-def by_share(runs: dict[str, list[Path]]) -> dict[str, np.ndarray]:
-    """``[seeds, shares of ice]`` of each method: mean returns over all circuits."""
-    found = {}
-    for name, seeds in runs.items():
-        evaluations = [tested(run, "icy-f1", ICE_EPISODES) for run in seeds]
-        found[name] = np.array(
-            [
-                [mean_of(each, [task for task in each["tasks"] if task.endswith(suffix(q))]) for q in ROWS]
-                for each in evaluations
-            ]
-        )
-    return found
+def by_share(run: Path) -> np.ndarray:
+    """Mean returns over all circuits, for each share of ice."""
+    evaluation = tested(run, "icy-f1", exhibit("icy-f1").episodes)
+    row = exhibit("icy-f1").at("laptop")[0].row
+    rows = {q: "q~Beta(1,15)" if q == TRUE else f"q={q:g}" for q in ROWS}
+    return np.array([mean_of(evaluation, [task for task in evaluation["tasks"] if row(task) == rows[q]]) for q in ROWS])
 
 
 def ice_met(run: Path) -> tuple[float, float]:
@@ -174,62 +166,37 @@ def ice_met(run: Path) -> tuple[float, float]:
     return float(np.mean(every)), float(np.mean(learned))
 
 
-def ice_tables(runs: dict[str, list[Path]]) -> list[str]:
-    returns = by_share(runs)
-    head = [ICY[name] for name in runs]
-    published = [
-        next(c for c in PUBLISHED if c.suite == "icy-f1-beta" and c.label == label_there(name)).label for name in runs
-    ]
+def ice_table(runs: Runs) -> list[str]:
     lines = [
-        f"| icy-f1, mean return | {' | '.join(head)} | {' | '.join(f'published {each}' for each in published)} |",
-        "|---" * (2 * len(head) + 1) + "|",
+        f"| icy-f1, mean return | seed | {' | '.join(map(label, ROWS))} | trained for | ice met | where it learned |",
+        "|---" * (5 + len(ROWS)) + "|",
     ]
-    for i, q in enumerate(ROWS):
-        ours = [" ".join(f"{seed[i]:.0f}" for seed in returns[name]) for name in runs]
-        suite = f"icy-f1-{q if q == TRUE else f'{q:g}'}"
-        there = {c.label: c.mean for c in PUBLISHED if c.suite == suite}
-        theirs = [f"{there[each].mean:.0f} ± {there[each].error:.0f}" if there else "" for each in published]
-        lines.append(f"| {label(q)} | {' | '.join(ours)} | {' | '.join(theirs)} |")
-    lines += ["", "| | seed | trained for | ice met | ice met where it learned |", "|---|---|---|---|---|"]
     for name, seeds in runs.items():
         for run in seeds:
             every, learned = ice_met(run)
-            lines.append(f"| {ICY[name]} | {run.name[-1]} | {length(run)} | {every:.3f} | {learned:.3f} |")
+            returns = " | ".join(f"{value:.0f}" for value in by_share(run))
+            lines.append(f"| {ICY[name]} | {run.name[1:]} | {returns} | {length(run)} | {every:.3f} | {learned:.3f} |")
     return lines
 
 
-def label_there(name: str) -> str:
-    return {"robust-plr": "PLR⊥"}.get(name, ICY[name])
-
-
-def draw_ice(runs: dict[str, list[Path]], path: Path) -> None:
+def draw_ice(runs: Runs, path: Path) -> None:
     """Ice met while training, and returns by the share of ice."""
     plt = pyplot()
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.3), layout="constrained")
-    returns = by_share(runs)
     for i, (name, seeds) in enumerate(runs.items()):
-        colour = f"C{i}"
         for number, run in enumerate(seeds):
-            title = ICY[name] if number == 0 else None
-            logged = [r for r in records(run, "metrics.jsonl") if r["learned"] > 0 and r.get("ice-met") is not None]
-            width = max(1, min(10, len(logged)))
-            smooth = np.convolve([r["ice-met"] for r in logged], np.ones(width) / width, "valid")
-            steps = [r["steps"] / 1e6 for r in logged][width - 1 :]
-            left.plot(steps, smooth, color=colour, linewidth=1, label=title)
+            look: dict[str, Any] = {"color": f"C{i}", "label": ICY[name] if number == 0 else None, "linewidth": 1}
+            left.plot(*smoothed([r for r in records(run, "metrics.jsonl") if r["learned"] > 0], "ice-met", 50), **look)
             held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == "icy-validation"]
             x, y = [r["steps"] / 1e6 for r in held], [r["return"] for r in held]
-            middle.plot(x, y, "-o", color=colour, linewidth=1, markersize=2.5, label=title)
-        spread = returns[name][:, 1:]
-        right.plot(SHARES, spread.mean(axis=0), "-o", color=colour, markersize=3, label=ICY[name])
-        right.fill_between(SHARES, spread.min(axis=0), spread.max(axis=0), color=colour, alpha=0.15)
-    left.set_title("ice met, in batches that were learned from", fontsize=9)
+            middle.plot(x, y, "-o", markersize=2.5, **look)
+        spread = np.array([by_share(run)[1:] for run in seeds])
+        right.plot(SHARES, spread.mean(axis=0), "-o", color=f"C{i}", markersize=3, label=ICY[name])
+        right.fill_between(SHARES, spread.min(axis=0), spread.max(axis=0), color=f"C{i}", alpha=0.15)
+    left.set_title("ice met, in batches that were learned from (mean of fifty)", fontsize=9)
     middle.set_title("icy-validation (q = 0.2)", fontsize=9)
     right.set_title("icy-f1 at the end, mean and range of seeds", fontsize=9)
-    finish(figure, (left, middle, right), "", path)
-    for axes, name in ((left, "share of tiles met"), (middle, "return"), (right, "return")):
-        axes.set_ylabel(name)
-    right.set_xlabel("share of ice q")
-    figure.savefig(path, dpi=100)
+    finish(figure, (left, middle, right), ("share of tiles met", "return", "return"), path, last="share of ice q")
 
 
 def pyplot() -> Any:
@@ -241,65 +208,70 @@ def pyplot() -> Any:
     return plt
 
 
-def finish(figure: Any, panels: tuple[Any, ...], unit: str, path: Path) -> None:
-    for axes in panels:
+def finish(figure: Any, panels: tuple[Any, ...], units: tuple[str, ...], path: Path, last: str = "") -> None:
+    for axes, unit in zip(panels, units, strict=True):
         axes.grid(alpha=0.3, linewidth=0.5)
         axes.set_xlabel("decisions, millions")
         axes.set_ylabel(unit)
         axes.legend(frameon=False, fontsize=8)
+    if last:
+        panels[-1].set_xlabel(last)
     figure.savefig(path, dpi=100)
 
 
 # --- the page
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", type=Path, default=Path("runs/racing"))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
-    parser.add_argument("--date", default=datetime.now(UTC).strftime("%Y-%m-%d"))
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    dry = {name: options.runs / name for name in DRY if (options.runs / name / "metrics.jsonl").exists()}
-    icy = {
-        name: [run for s in SEEDS if (run := options.runs / f"ice-{name}-s{s}") and (run / "metrics.jsonl").exists()]
-        for name in ICY
-    }
-    icy = {name: seeds for name, seeds in icy.items() if seeds}
+def page(dry: Runs, icy: Runs, out: Path) -> list[str]:
+    """Draw the pictures, and say what they show."""
     lines = [
         "# Racing under `fast`",
         "",
-        f"{options.date}. Made by `python benchmarks/racing_results.py` from runs of",
+        "Made by",
         "",
-        "    tutelage train racing METHOD --preset fast --devices 1 --seed 1",
-        "    tutelage train racing METHOD --preset fast --env.ice beta --devices 1 --steps STEPS --seed SEED",
+        "    tutelage study studies/racing-fast.toml",
+        "    tutelage study studies/racing-ice-fast.toml",
+        "    python benchmarks/racing_results.py",
         "",
-        f"Returns are means over {F1_EPISODES} episodes a circuit, {FRESH_EPISODES} fresh tracks, {ICE_EPISODES} "
-        "episodes a circuit and share of ice. Published figures are of 5M decisions and ten runs, on layouts of 2021. "
-        "[Racing](../racing.md) says what they show and what they do not.",
+        f"Returns are means over {F1_EPISODES} episodes a circuit (and share of ice) and {FRESH_EPISODES} fresh "
+        "tracks. [Racing](../racing.md) says what they show and what they do not; beside the published figures: "
+        "[circuits](f1.racing-fast.md), [ice](icy-f1.racing-ice-fast.md).",
     ]
     if dry:
-        lines += ["", "## Without ice", "", *dry_tables(dry)]
-        draw_dry(dry, options.out / "racing-curves.png")
-        lines += ["", "![Returns against decisions](racing-curves.png)"]
-        best = max(dry, key=lambda name: tested(dry[name], "f1", F1_EPISODES)["return"])
-        said = lap(dry[best], options.out / "racing-lap.gif")
-        lines += [
-            "",
-            f"What the student of {DRY[best]} sees and where it drives ({said}):",
-            "",
-            "![A lap](racing-lap.gif)",
-        ]
+        draw_dry(dry, out / "racing-curves.png")
+        seeds = [run for runs in dry.values() for run in runs]
+        best = max(seeds, key=lambda run: tested(run, "f1", F1_EPISODES)["return"])
+        said = lap(best, out / "racing-lap.gif")
+        lines += ["", "## Without ice", "", *dry_table(dry), "", "![Returns against decisions](racing-curves.png)", ""]
+        lines += [f"What the student of {DRY[best.parent.name]} sees and where it drives ({said}):", ""]
+        lines += ["![A lap](racing-lap.gif)"]
     if "robust-plr" in dry:
-        hardest(dry["robust-plr"], options.out / "racing-hardest.png")
+        hardest(dry["robust-plr"][0], out / "racing-hardest.png")
         lines += ["", f"The {HARDEST} tracks with the highest scores in robust PLR's buffer at the end:", ""]
         lines += ["![The hardest tracks](racing-hardest.png)"]
-    if dry:
-        lines += ["", "## Trained without ice, tested on it", "", *dry_on_ice(dry)]
     if icy:
-        lines += ["", "## With black ice", "", "A figure for each seed.", "", *ice_tables(icy)]
-        draw_ice(icy, options.out / "racing-ice.png")
+        draw_ice(icy, out / "racing-ice.png")
+        lines += [
+            "",
+            "## With black ice",
+            "",
+            *ice_table(icy),
+            "",
+            "Ice met: icy tiles among those that were touched, ",
+        ]
+        lines[-1] += "in the second half of training."
         lines += ["", "![Ice met, and returns by the share of ice](racing-ice.png)"]
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--dry", type=Path, default=Path("runs/racing-fast"))
+    parser.add_argument("--ice", type=Path, default=Path("runs/racing-ice-fast"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    lines = page(found_in(options.dry, DRY), found_in(options.ice, ICY), options.out)
     (options.out / "racing.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 

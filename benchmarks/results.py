@@ -1,7 +1,7 @@
 """Keep what a study came to: `python benchmarks/results.py maze-60 runs/maze-fast`.
 
-Reads the finished runs of a study's directory, plays what is missing (100 episodes of every test with the last student
-of each run), adds them to `src/tutelage/reproduce/results/` and writes the page in `docs/results/`. Runs that were kept
+Reads the finished runs of a study's directory, plays what is missing (every test, with the last student of each run),
+adds them to `src/tutelage/reproduce/results/` and writes the page in `docs/results/`. Runs that were kept
 before and are not in the directory stay, so a study can be run on several machines or days. Without a directory the
 pages are written anew.
 """
@@ -17,7 +17,6 @@ from tutelage.runs import grid, study
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "src" / "tutelage" / "reproduce" / results.FOLDER
 PAGES = ROOT / "docs" / "results"
-EPISODES = 100
 
 
 def keep(name: str, directory: Path) -> None:
@@ -27,8 +26,8 @@ def keep(name: str, directory: Path) -> None:
     runs = [study.StudyRun(plan, directory / plan.name) for plan in asked.plans]
     suites = [source for source in chosen.sources if set(source.columns) & {plan.group for plan in asked.plans}]
     source = next(source for source in suites if source.study == directory.name or len(suites) == 1)
-    complete(runs, source.suite, EPISODES)
-    found = results.collect(chosen, source, runs, EPISODES)
+    complete(runs, source.suite, chosen.episodes)
+    found = results.collect(chosen, source, runs, chosen.episodes)
     path = DATA / results.file_name(found)
     if path.exists():
         found = results.merge(results.parse(path.read_text()), found)

@@ -13,7 +13,6 @@ from .terminal import warn
 if TYPE_CHECKING:
     from ..reproduce.catalogue import Exhibit
 
-EPISODES = 100
 
 
 def run(arguments: list[str]) -> int:
@@ -129,8 +128,8 @@ def _run(chosen: Exhibit, scale: str, out: Path, engine: str, jobs: int | None, 
         if code:
             return code
         with study.opened(grid.read(study_file(source.study)), directory) as runs:
-            complete(runs, source.suite, EPISODES, warn)
-            result = results.collect(table, source, runs, EPISODES)
+            complete(runs, source.suite, table.episodes, warn)
+            result = results.collect(table, source, runs, table.episodes)
         results.write(out / results.file_name(result), result)
         page = out / f"{results.file_name(result).removesuffix('.json')}.md"
         page.write_text(f"# {table.title}\n\n{tables.markdown(table, source, result)}\n", encoding="utf-8")

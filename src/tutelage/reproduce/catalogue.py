@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -32,13 +33,13 @@ class Source:
     columns: Mapping[str, str]
     """From a group of the study (a method, perhaps with a variant) to the published column."""
     tasks: Mapping[str, str]
-    """From a task of the suite to the published row; a task that is not here has its own name there."""
+    """From a task of the suite, or a pattern as of a shell, to the published row; others have their own name there."""
     rate: float
     """Steps per second of all runs together, measured on two cores."""
 
     def row(self, task: str) -> str:
-        """The published name of a task."""
-        return self.tasks.get(task, task)
+        """The published name of a task. Several tasks may share a row."""
+        return next((row for pattern, row in self.tasks.items() if fnmatchcase(task, pattern)), task)
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Exhibit:
     title: str
     chapter: int
     measure: Literal["solved", "return"] = "solved"
+    episodes: int = 100
+    """Of each test, with the last student of each run."""
     says: str = ""
     """What the thesis says of it in words, where it has no figures."""
     sources: tuple[Source, ...] = ()

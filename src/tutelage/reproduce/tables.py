@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,20 +16,22 @@ LEVEL = 0.95
 
 
 def beside(chosen: Exhibit, source: Source, result: StudyResult) -> Table:
-    """A row for each task and their mean: each of our groups, and the published column of it."""
+    """A row for each published one and the mean of all tasks: each of our groups, and the published column of it."""
     figures = published.printed(chosen.name)
-    names = [*result.tasks, None]
-    rows = []
-    for task in names:
-        cells = []
+    members: dict[str, list[str]] = {}
+    for task in result.tasks:
+        members.setdefault(source.row(task), []).append(task)
+
+    def cells(tasks: Sequence[str], printed: Sequence[str]) -> Iterator[str]:
         for group in result.groups:
-            cells.append(_ours(chosen, result, group, result.tasks if task is None else (task,)))
+            yield _ours(chosen, result, group, tasks)
             column = source.columns.get(group)
             if column:
-                wanted = published.MEANS if task is None else (source.row(task),)
-                found = [figures[name, column] for name in wanted if (name, column) in figures]
-                cells.append(str(found[0]) if found else "–")
-        rows.append(row("mean of tasks" if task is None else source.row(task), *cells))
+                found = [figures[name, column] for name in printed if (name, column) in figures]
+                yield str(found[0]) if found else "–"
+
+    rows = [row(name, *cells(tasks, (name,))) for name, tasks in members.items()]
+    rows.append(row("mean of tasks", *cells(result.tasks, published.MEANS)))
     columns = ["task"]
     for group in result.groups:
         columns.append(f"{group} (n = {len(result.of(group))})")
