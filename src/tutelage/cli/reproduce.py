@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..reproduce.catalogue import Exhibit
 
 
-
 def run(arguments: list[str]) -> int:
     """List the thesis's tables and figures, show one of them, or run its study."""
     parser = parser_of("reproduce")

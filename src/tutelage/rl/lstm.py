@@ -25,6 +25,12 @@ BLOCK = 16
 """Steps whose weight gradient is one product; a longer sequence is cut into blocks of about this."""
 
 
+def in_blocks(sequences: Any, steps: int) -> Any:
+    """Cut ``[T, ...]`` into ``[blocks, steps of a block, ...]``."""
+    size = next(size for size in range(min(BLOCK, steps), 0, -1) if steps % size == 0)
+    return jax.tree.map(lambda a: a.reshape(steps // size, size, *a.shape[1:]), sequences)
+
+
 def step(
     kernel: Float[Array, "d+h 4h"],
     bias: Float[Array, " 4h"],
@@ -106,7 +112,6 @@ def _backward(saved: _Saved, gradient: tuple[Memory, Array]) -> Any:
     steps, batch = first.shape
     inputs = kernel.shape[0] - kernel.shape[1] // 4
     into, again = kernel[:inputs].T, kernel[inputs:].T  # out here, so that they are turned once and not at every step
-    block = next(size for size in range(min(BLOCK, steps), 0, -1) if steps % size == 0)
 
     def back(memory: Memory, at_t: tuple[Array, Array, _Kept]) -> tuple[Memory, Array]:
         d_hidden, d_cell = memory
@@ -120,13 +125,13 @@ def _backward(saved: _Saved, gradient: tuple[Memory, Array]) -> Any:
     def back_block(carry: tuple[Memory, Array, Array], at_block: Any) -> tuple[tuple[Memory, Array, Array], Array]:
         memory, d_kernel, d_bias = carry
         memory, d_gates = jax.lax.scan(back, memory, at_block, reverse=True)
-        d_gates = d_gates.reshape(block * batch, -1)
-        d_x = (d_gates @ into).reshape(block, batch, inputs)
+        d_gates = d_gates.reshape(-1, d_gates.shape[-1])
+        d_x = (d_gates @ into).reshape(-1, batch, inputs)
         # The barrier lets it be turned before the product, which XLA's CPU backend else computes in a slower way.
-        seen = jax.lax.optimization_barrier(at_block[2].seen.reshape(block * batch, -1).T)
+        seen = jax.lax.optimization_barrier(at_block[2].seen.reshape(len(d_gates), -1).T)
         return (memory, d_kernel + seen @ d_gates, d_bias + d_gates.sum(axis=0)), d_x
 
-    blocks = jax.tree.map(lambda a: a.reshape(steps // block, block, *a.shape[1:]), (d_outputs, first, kept))
+    blocks = in_blocks((d_outputs, first, kept), steps)
     start = (memory, jnp.zeros_like(kernel), jnp.zeros(kernel.shape[1]))
     (memory, d_kernel, d_bias), d_x = jax.lax.scan(back_block, start, blocks, reverse=True)
     return d_kernel, d_bias, memory, d_x.reshape(steps, batch, inputs), None

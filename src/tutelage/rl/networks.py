@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import flax.linen as nn
 import jax
@@ -11,14 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..types import Carry, Observation
-from . import lstm
+from . import gru, lstm
 
 _relu_init = nn.initializers.orthogonal(2**0.5)
-
-
-def _reset(carry: Carry, first: Bool[Array, " B"]) -> Carry:
-    """Zero the memory of those whose episode starts now."""
-    return jax.tree.map(lambda x: jnp.where(first[:, None], 0.0, x), carry)
 
 
 class Conv3x3(nn.Module):
@@ -94,15 +88,16 @@ class GRU(nn.Module):
         into_bias = self.param("input_bias", nn.initializers.zeros, (self.width,))
         again_bias = self.param("hidden_bias", nn.initializers.zeros, (self.width,))
 
-        def cell(carry: Carry, step: tuple[Array, Array]) -> tuple[Carry, Array]:
-            x_t, first_t = step
-            hidden = _reset(carry, first_t)
-            r, z = jnp.split(nn.sigmoid(jnp.concatenate([x_t, hidden], axis=-1) @ gate + gate_bias), 2, axis=-1)
-            n = jnp.tanh(x_t @ into + into_bias + r * (hidden @ again + again_bias))
-            hidden = (1 - z) * n + z * hidden
-            return hidden, hidden
-
-        return _scan(cell, carry, (x, first))
+        weights = gru.Weights(
+            into=jnp.concatenate([into, gate[:inputs]], axis=-1),
+            into_bias=jnp.concatenate([into_bias, gate_bias]),
+            again=jnp.concatenate([gate[inputs:], again], axis=-1),
+            again_bias=again_bias,
+        )
+        if x.shape[0] == 1:  # acting
+            hidden = gru.step(weights, carry, x[0], first[0])
+            return hidden, hidden[None]
+        return gru.unroll(weights, carry, x, first)
 
     def initial_carry(self, batch: int) -> Carry:
         return jnp.zeros((batch, self.width))
@@ -135,14 +130,6 @@ class Identity(nn.Module):
 
 CORES = {"lstm": LSTM, "gru": GRU, "none": Dense, "separate": lambda width: Identity()}
 ACTIVATIONS = {"relu": nn.relu, "tanh": nn.tanh}
-
-
-def _scan(cell: Any, carry: Carry, inputs: tuple[Array, Array]) -> tuple[Carry, Array]:
-    """Scan over time; a single step, as in acting, is called plainly."""
-    if inputs[0].shape[0] == 1:
-        carry, out = cell(carry, jax.tree.map(lambda x: x[0], inputs))
-        return carry, out[None]
-    return jax.lax.scan(cell, carry, inputs)
 
 
 class ActorCritic(nn.Module):
