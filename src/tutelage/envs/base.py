@@ -240,6 +240,8 @@ class Viewer:
     """How people draw levels; without it they fill in a form."""
     controls: Controls | None = None
     """How people play; without it they cannot."""
+    generators: tuple[tuple[str, Callable[[PRNGKeyArray], Level]], ...] = ()
+    """Other levels that people can ask for, by name. An ``empty`` one stands for ``Levels.easy``."""
 
 
 class Brought(NamedTuple):

@@ -46,6 +46,8 @@ class GridEditor:
     smallest: int = 0
     """Cells a side, the border included, between which a level may have any size; 0 where the size is fixed."""
     largest: int = 0
+    together: tuple[tuple[str, str], ...] = ()
+    """Pairs of forms of two tiles that occur together: drawing one turns the other tile to its partner."""
 
 
 class Slider(NamedTuple):

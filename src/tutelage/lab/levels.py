@@ -174,13 +174,22 @@ class Levels:
         edit = self.domain.levels.edit
         return None if edit is None else jax.jit(edit, static_argnums=2)
 
+    @cached_property
+    def _generators(self) -> dict[str, Callable[[PRNGKeyArray], Any]]:
+        viewer = self.domain.viewer
+        return {name: jax.jit(draw) for name, draw in (viewer.generators if viewer else ())}
+
     def new(self, kind: Any, seed: int, given: Any) -> dict[str, Any]:
-        """A level as text: ``random``, ``easy``, or another level after an edit (``edited``)."""
+        """A level as text: ``random``, ``easy``, of a generator of the viewer, or another level after an edit
+        (``edited``).
+        """
         key = jax.random.key(seed)
         if kind == "random":
             level = self._sample(key)
         elif kind == "easy" and self._easy is not None:
             level = self._easy(key)
+        elif isinstance(kind, str) and kind in self._generators:
+            level = self._generators[kind](key)
         elif kind == "edited" and self._edit is not None:
             level = self.open(0, given).level
             require(level is not None, "A test of a suite cannot be changed as it is; open it in the editor first.")
@@ -192,8 +201,9 @@ class Levels:
     @property
     def kinds(self) -> list[str]:
         """What ``new`` can make."""
-        levels = self.domain.levels
-        return ["random", *(["easy"] if levels.easy else []), *(["edited"] if levels.edit else [])]
+        levels, others = self.domain.levels, list(self._generators)
+        easy = levels.easy is not None and "empty" not in others
+        return ["random", *(["easy"] if easy else []), *others, *(["edited"] if levels.edit else [])]
 
     # --- scoring
 

@@ -6,9 +6,10 @@ from functools import partial
 
 from ...rl.glyphs import Glyphs
 from ..base import Domain, Levels, Rules, Suites, Viewer
+from .drawing import ACTIONS, CONTROLS, EDITOR
 from .env import Fruit
 from .level import AGENT, from_text, to_text
-from .render import frames, picture
+from .render import frames, picture, seen
 from .settings import FruitSettings
 from .space import FruitSpace
 from .suites import NAMES, suite
@@ -24,5 +25,14 @@ def build(settings: FruitSettings) -> Domain:
         encoder=lambda eyes: Glyphs(eyes, AGENT + 1),
         suites=Suites(NAMES, partial(suite, env=env, space=space)),
         rules=Rules(limit=settings.max_steps),  # solved: the right fruit, which pays more than all penalties
-        viewer=Viewer(text=to_text, parse=partial(from_text, size=settings.size), picture=picture, frames=frames),
+        viewer=Viewer(
+            text=to_text,
+            parse=partial(from_text, size=settings.size),
+            picture=picture,
+            frames=frames,
+            seen=seen,
+            actions=ACTIONS,
+            editor=EDITOR,
+            controls=CONTROLS,
+        ),
     )

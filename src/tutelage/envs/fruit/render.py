@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
+from ...rl.glyphs import GlyphObs
 from .env import HEALTH, FruitState
-from .level import BROKEN, DOOR, FLOOR, STONE, WALL, FruitLevel
+from .level import AGENT, APPLE, BANANA, BROKEN, DOOR, FLOOR, STONE, UP, WALL, FruitLevel
 
 _Colour = tuple[int, int, int]
 
@@ -45,6 +46,27 @@ def frames(level: FruitLevel, states: FruitState, cell: int = 0) -> Iterator[np.
         tiles, seen = np.asarray(states.tiles[t]), np.asarray(states.seen[t])
         shown = level._replace(apple_pays=np.asarray(states.apple_pays[t]))
         yield _picture(shown, tiles, seen, position, positions[: t + 1], int(states.health[t]), cell)
+
+
+def seen(obs: GlyphObs, cell: int = 12) -> np.ndarray:
+    """What the student sees: all that it has ever seen, without which fruit pays."""
+    glyphs = np.asarray(obs.glyphs)
+    unit = cell * _FINE
+    height, width = glyphs.shape
+    image = Image.new("RGB", (width * unit, height * unit), _TILES[STONE])
+    pen = ImageDraw.Draw(image)
+    things = {DOOR: (0.14, _TILES[FLOOR]), UP: (0.16, _START), APPLE: (0.32, _APPLE), BANANA: (0.32, _BANANA)}
+    things[AGENT] = 0.28, _AGENT
+    for y in range(height):
+        for x in range(width):
+            glyph = int(glyphs[y, x])
+            colour = _TILES.get(glyph, _TILES[FLOOR])
+            pen.rectangle((x * unit, y * unit, (x + 1) * unit - 1, (y + 1) * unit - 1), colour)
+            if glyph in things:
+                radius, colour = things[glyph]
+                near, far = 0.5 - radius, 0.5 + radius
+                pen.ellipse(((x + near) * unit, (y + near) * unit, (x + far) * unit, (y + far) * unit), colour)
+    return np.asarray(image.resize((width * cell, height * cell), Image.Resampling.BOX))
 
 
 def _fitting(tiles: np.ndarray, width: int) -> int:

@@ -11,7 +11,7 @@ from ..maze.design import DesignEncoder
 from .design import LavaDesign, LavaEditing
 from .env import PENALTY, Lava
 from .level import AGENT, from_text, to_text
-from .render import frames, picture
+from .render import frames, picture, seen
 from .settings import LavaSettings
 from .space import LavaSpace, optimum
 from .suites import suite, suite_names
@@ -64,8 +64,10 @@ def build(settings: LavaSettings) -> Domain:
             parse=partial(from_text, size=settings.size),
             picture=picture,
             frames=frames,
+            seen=seen,
             actions=ACTIONS,
             editor=EDITOR,
             controls=CONTROLS,
+            generators=(("empty", space.empty),),
         ),
     )

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
+from ...rl.glyphs import GlyphObs
 from .env import LavaState
-from .level import FLOOR, LAVA, STONE, WALL, LavaLevel
+from .level import AGENT, DOWN, FLOOR, LAVA, STONE, UP, WALL, LavaLevel
 
 _Colour = tuple[int, int, int]
 
@@ -33,6 +34,15 @@ def frames(level: LavaLevel, states: LavaState, cell: int = 0) -> Iterator[np.nd
     positions = np.asarray(states.position)
     for t, position in enumerate(positions):
         yield _picture(level, position, positions[: t + 1], cell)
+
+
+def seen(obs: GlyphObs, cell: int = 12) -> np.ndarray:
+    """What the student sees: the whole level, with itself on top of where it stands."""
+    glyphs, (x, y) = np.asarray(obs.glyphs), np.asarray(obs.position)
+    tiles = np.where(np.isin(glyphs, (UP, DOWN, AGENT)), FLOOR, glyphs)
+    stairs = [np.argwhere(glyphs == glyph)[:, ::-1] for glyph in (UP, DOWN)]
+    start, goal = (found[0] if len(found) else np.array([x, y]) for found in stairs)
+    return _picture(LavaLevel(tiles, start, goal), (x, y), None, cell)  # pyright: ignore[reportArgumentType]
 
 
 def _picture(level: LavaLevel, position: Any, trail: Any, cell: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from .network import MazeEncoder
 from .render import frames, picture, seen, shown
 from .settings import MazeSettings
 from .space import MazeSpace, fewest_actions
-from .suites import PADDED, suite, suite_names
+from .suites import PADDED, PerfectMaze, perfect_size, suite, suite_names
 
 ACTIONS = ("left", "right", "forward", "pick up", "drop", "toggle", "done")
 EDITOR = GridEditor(
@@ -88,6 +88,7 @@ def build(settings: MazeSettings) -> Domain:
             actions=ACTIONS,
             editor=EDITOR,
             controls=CONTROLS,
+            generators=(("empty", space.empty), ("perfect", PerfectMaze(perfect_size(settings.size)))),
         ),
         brought=partial(brought, settings),
     )

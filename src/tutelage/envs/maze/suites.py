@@ -320,6 +320,11 @@ class Trials:
         return Trial(level, jnp.int32(self.max_steps), jnp.bool_(self.see_through_walls))
 
 
+def perfect_size(interior: int) -> int:
+    """Of the largest perfect maze that fits into so many cells a side, its border included."""
+    return max(5, interior + 2 - (interior + 1) % 2)
+
+
 def _perfect(size: int) -> Trials:
     return Trials(PerfectMaze(size), 2 * size * size, True, max(size - 2, COMMON))
 

@@ -16,7 +16,7 @@ export function createEditor(root, lab, onchange) {
 }
 
 function gridEditor(root, lab, onchange) {
-  const {palette, border, words, smallest, largest} = lab.editor;
+  const {palette, border, words, smallest, largest, together} = lab.editor;
   let editor = null;
   const note = h("p", {class: "small muted"});
   const place = h("div");
@@ -32,7 +32,7 @@ function gridEditor(root, lab, onchange) {
       if (!about.text) return;
       if (!editor) {
         editor = createGridEditor(place, {
-          palette, border, words, text: about.text, name: lab.environment, onchange: (text, done) => onchange(done),
+          palette, border, words, together, text: about.text, name: lab.environment, onchange: (text, done) => onchange(done),
         });
       } else {
         editor.setText(about.text);

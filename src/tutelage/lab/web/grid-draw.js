@@ -11,7 +11,7 @@ export function formsOf(palette) {
   const forms = [];
   palette.forEach((entry, index) => {
     const shape = entry.shape ?? (index === 0 ? "floor" : entry.unique ? "tile" : "block");
-    const base = {name: entry.name, colour: entry.colour, shape, entry: index};
+    const base = {name: entry.name, colour: entry.colour, letter: entry.letter, shape, entry: index};
     if (entry.directions) {
       const facing = ["right", "down", "left", "up"];
       entry.directions.forEach((char, direction) =>

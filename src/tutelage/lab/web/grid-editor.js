@@ -12,6 +12,7 @@
 // onchange  called with the text after every change, and whether the change is complete (false within a stroke). Not
 //           called for the first level, which may be one that the page's address holds: getText() has it.
 // border    the character of an outer ring that cannot be changed, if there is one.
+// together  pairs of characters that occur together, of two entries: drawing one turns the other entry to its partner.
 // link      whether a level in the page's address is opened, and a button makes such an address (default true).
 // name      what is drawn, for screen readers ("maze").
 //
@@ -24,7 +25,7 @@ const MOST_UNDONE = 500;
 let editors = 0;
 
 export function createGridEditor(root, options) {
-  const {palette, onchange = () => {}, border = "", words = false, link = true, name = "level"} = options;
+  const {palette, onchange = () => {}, border = "", words = false, link = true, name = "level", together = []} = options;
   const forms = formsOf(palette);
   const known = new Map(forms.map((form) => [form.char, form]));
   const floor = forms[0].char;
@@ -133,6 +134,12 @@ export function createGridEditor(root, options) {
   const undo = () => travel(past, future);
   const redo = () => travel(future, past);
 
+  function replaceForms(rows, entry, char) {
+    rows.forEach((row, y) => row.forEach((other, x) => {
+      if (known.get(other).entry === entry) rows[y][x] = char;
+    }));
+  }
+
   // Puts a form on a cell of `rows`, or says why that cannot be.
   function put(rows, x, y, char) {
     if (isEdge(rows, x, y)) return "The outer ring cannot be changed.";
@@ -141,12 +148,12 @@ export function createGridEditor(root, options) {
     if (isUnique(there) && known.get(there).entry !== entry) {
       return `The ${palette[known.get(there).entry].name} is here; move it away first.`;
     }
-    if (isUnique(char)) {
-      rows.forEach((row, b) => row.forEach((other, a) => {
-        if (known.get(other).entry === entry) rows[b][a] = floor;
-      }));
-    }
+    if (isUnique(char)) replaceForms(rows, entry, floor);
     rows[y][x] = char;
+    for (const pair of together.filter((one) => one.includes(char))) {
+      const partner = pair.find((other) => other !== char);
+      replaceForms(rows, known.get(partner).entry, partner);
+    }
     return "";
   }
 

@@ -10,7 +10,7 @@ import {createWatch} from "./watch.js";
 
 const FEW = 4; // students that are chosen at first
 const DEAR = 1500; // milliseconds of scoring after which it waits to be asked
-const KINDS = {random: "Random", easy: "Simplest", edited: "Change a little"};
+const KINDS = {random: "Random", easy: "Simplest", empty: "Empty", perfect: "Perfect", edited: "Change a little"};
 
 const seedOf = () => Math.floor(Math.random() * 2 ** 31);
 
