@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +13,7 @@ from tutelage.errors import UserError
 from tutelage.runs import engines, study
 from tutelage.runs.slurm import Slurm, options_of
 from tutelage.runs.study import State
+from tutelage.runs.worker import STOPPED
 
 from .made_studies import COMMAND, Watcher, parsed
 
@@ -35,22 +39,25 @@ def test_runs_are_jobs_that_end_as_processes_do(tmp_path: Path, monkeypatch: pyt
     assert "dr/s0" in (tmp_path / "study" / "dr" / "s0.log").read_text()
 
 
-@pytest.mark.long  # submitit's local executor answers a cancellation late on a busy machine
-def test_a_job_that_is_cancelled_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("interrupts", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_job_that_is_cancelled_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupts: Any):
+    """Also by a study in the background of a script, where shells have interrupts ignored."""
     monkeypatch.setenv("FAKE_WAIT", "dr/s0")
     run = tmp_path / "dr" / "s0"
     (run / "checkpoints").mkdir(parents=True)
-    job = begin(tmp_path).start(run, tmp_path / "dr" / "s0.log", 0)
-    import time
-
-    until = time.monotonic() + 60
-    while not (run / "metrics.jsonl").exists() and time.monotonic() < until:
+    before = signal.signal(signal.SIGINT, interrupts)
+    try:
+        job: Any = begin(tmp_path).start(run, tmp_path / "dr" / "s0.log", 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    while not (run / "metrics.jsonl").exists() and job.poll() is None:
         time.sleep(0.05)
     assert job.poll() is None
     job.stop()
-    while (status := job.poll()) is None and time.monotonic() < until:
+    while (status := job.poll()) is None:
         time.sleep(0.05)
-    assert status == 130
+    assert status == STOPPED
+    assert job.job.state == "INTERRUPTED"  # and not at its time limit, as a job that does not hear us
 
 
 def test_what_is_wrong_is_said(tmp_path: Path):

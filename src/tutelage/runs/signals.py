@@ -38,3 +38,21 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         yield lambda: asked
     finally:
         restore()
+
+
+@contextmanager
+def heard(number: signal.Signals = signal.SIGINT) -> Iterator[None]:
+    """Within, processes are started that can be interrupted, though we ourselves may have been told to ignore that.
+
+    A shell without job control starts what ends in ``&`` with Ctrl-C ignored, and children inherit it. Needs the main
+    thread.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(number) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(number, lambda got, frame: None)  # still ignored here; a new program begins with the default
+    try:
+        yield
+    finally:
+        signal.signal(number, signal.SIG_IGN)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import UserError, require
 from .engines import COMMAND, Job, Process
+from .signals import heard
 from .worker import STOPPED
 
 MANY = 10_000
@@ -86,7 +87,8 @@ class Slurm:
     def start(self, run: Path, log: Path, slot: int) -> Job:
         del slot
         command = [*self.command, str(run.resolve())]
-        return SlurmJob(self.executor.submit(Compute(), command, str(log.resolve())), log)
+        with heard():  # submitit's local executor cancels a job by an interrupt
+            return SlurmJob(self.executor.submit(Compute(), command, str(log.resolve())), log)
 
     def close(self) -> None: ...
 
