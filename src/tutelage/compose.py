@@ -94,6 +94,18 @@ def evaluation_interval(settings: Settings) -> int:
     return every if every != AUTO else max(1, round(iterations(settings) / EVALUATIONS))
 
 
+def evaluation_episodes(settings: Settings, iteration: int) -> int:
+    """Episodes on each task in the evaluation after an iteration.
+
+    Where nobody says how often to evaluate, those of the first half of a run play a quarter of the episodes: first
+    figures come soon, and the student changes more from one to the next than the draw does. They are the first of the
+    episodes that later evaluations play.
+    """
+    train = settings.train
+    early = train.evaluate_every == AUTO and 2 * iteration < iterations(settings)
+    return max(1, train.episodes // 4) if early else train.episodes
+
+
 def iterations(settings: Settings) -> int:
     """The length of a run: as many iterations as the environment steps of one student need, on all its levels."""
     train = settings.train

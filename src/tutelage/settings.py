@@ -423,7 +423,7 @@ class TrainSettings:
     )
     log_every: int = option(10, "iterations between two lines of metrics", most=100_000)
     evaluate_every: int = option(
-        AUTO, "iterations between two held-out evaluations; -1: forty evaluations in a run, 0: none but the last"
+        AUTO, "iterations between two held-out evaluations; -1: forty in a run, cheap ones first, 0: none but the last"
     )
     checkpoint_every: int = option(250, "iterations between two checkpoints")
     suite: str = option("validation-3", "the held-out suite to watch while training")

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import tutelage
-from tutelage.compose import evaluation_interval, iterations
+from tutelage.compose import evaluation_episodes, evaluation_interval, iterations
 from tutelage.envs.registry import ENVIRONMENTS
 from tutelage.runs.advice import advice
+from tutelage.runs.directory import EVALUATIONS
 
 JAX = """
 import jax, jax.numpy as jnp, tutelage
@@ -88,6 +89,28 @@ def test_a_run_has_about_forty_evaluations(steps: str):
     assert 30 <= number <= 60 or evaluation_interval(settings) == 1
     assert evaluation_interval(tutelage.override(settings, {"train.evaluate_every": "0"})) == 0
     assert evaluation_interval(tutelage.override(settings, {"train.evaluate_every": "7"})) == 7
+
+
+def test_the_first_evaluations_are_cheap_and_the_last_are_in_full(tmp_path: Path):
+    changes = {"train.levels": "4", "train.rollout": "4", "train.steps": "96", "train.episodes": "8"}
+    settings = tutelage.override(tutelage.preset("matrix", "dr"), changes)  # six iterations
+    run = tutelage.train(settings, tmp_path / "run")
+    played = {
+        record["iteration"]: {task["episodes"] for task in record["tasks"].values()}
+        for record in run.directory.read(EVALUATIONS)
+    }
+    assert played == {0: {2}, 1: {2}, 2: {2}, 3: {8}, 4: {8}, 5: {8}, 6: {8}}
+    assert run.evaluate(episodes=2).tasks[0].returns.tolist() == run.evaluate(episodes=8).tasks[0].returns[:2].tolist()
+
+
+def test_whoever_says_how_often_to_evaluate_gets_every_episode_each_time():
+    settings = tutelage.override(tutelage.preset("maze", "accel", "small"), {"train.evaluate_every": "5"})
+    assert {evaluation_episodes(settings, iteration) for iteration in (0, 5, 10)} == {settings.train.episodes}
+
+
+def test_an_evaluation_has_at_least_one_episode():
+    settings = tutelage.override(tutelage.preset("maze", "accel", "small"), {"train.episodes": "3"})
+    assert evaluation_episodes(settings, 0) == 1
 
 
 def test_a_run_says_what_it_is_in_a_line():

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..compose import evaluation_interval, iterations
+from ..compose import evaluation_episodes, evaluation_interval, iterations
 from ..envs.base import Domain
 from ..evaluation.evaluate import evaluate
 from ..experiment import build, build_domain
@@ -81,14 +81,15 @@ def estimate(settings: Settings, domain: Domain | None = None) -> Cost:
     began = time.perf_counter()
     evaluate(trainer.learner.agent, student, suite, settings.train.episodes, 0, domain.rules.success)
     again = time.perf_counter() - began
-    evaluations = 2 + (total - 1) // every if every else 2
+    moments = [0, *(range(every, total, every) if every else ()), total]
+    episodes = [evaluation_episodes(settings, moment) for moment in moments]
     return Cost(
         iterations=total,
-        compiling=max(first - ITERATIONS * each, 0.0) + max(once - again, 0.0),
+        compiling=max(first - ITERATIONS * each, 0.0) + len(set(episodes)) * max(once - again, 0.0),
         training=each * total,
-        evaluating=again * evaluations,
+        evaluating=again * sum(episodes) / settings.train.episodes,
         memory=_memory(),
-        disk=2.0 * size + LINE * (total / settings.train.log_every + evaluations),
+        disk=2.0 * size + LINE * (total / settings.train.log_every + len(moments)),
         learned=float(report.learned.mean()),
         steps_per_second=trainer.steps_per_iteration * trainer.students / each,
     )

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from ..compose import evaluation_interval
+from ..compose import evaluation_episodes, evaluation_interval
 from ..envs.base import Domain
 from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
@@ -355,13 +355,11 @@ def _train(
             return [mine] if seeds == 1 else split(mine, seeds)
 
         def test(iteration: int, who: Sequence[int]) -> None:
-            each_state, results = own(), []
+            each_state, results, episodes = own(), [], evaluation_episodes(each[0], iteration)
             for i in who:
                 product = jax.tree.map(lambda x: x[0], each_state[i].students.product)
                 # The episodes of every evaluation are the same, so that the curve shows the student and not the draw.
-                results.append(
-                    evaluate(trainer.learner.agent, product, suite, schedule.episodes, 0, domain.rules.success)
-                )
+                results.append(evaluate(trainer.learner.agent, product, suite, episodes, 0, domain.rules.success))
                 record = evaluation_record(iteration, trainer, results[-1])
                 directories[i].append(EVALUATIONS, [record])
                 copies[i].evaluated(record)

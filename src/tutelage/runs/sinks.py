@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import config
+from ..compose import evaluation_episodes
 from ..errors import require, unknown
 from ..settings import Settings
 from .directory import EVALUATIONS, METRICS, RunDirectory
@@ -249,12 +250,12 @@ def _installed(package: str) -> bool:
 
 def _watched(records: Sequence[Record], settings: Settings) -> list[Record]:
     """The evaluations that training made; those of `tutelage eval` are of other suites, students or dice."""
-    train = settings.train
+    train, numbers = settings.train, (evaluation_episodes(settings, 0), settings.train.episodes)
     return [
         record
         for record in records
         if (record["suite"], record["student"], record["seed"]) == (train.suite, 0, 0)
-        and all(task["episodes"] == train.episodes for task in record["tasks"].values())
+        and all(task["episodes"] in numbers for task in record["tasks"].values())
     ]
 
 
