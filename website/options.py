@@ -1,4 +1,4 @@
-"""Settings in the API reference: ``option(0.3, "what it is")`` is shown as the default 0.3 and that sentence."""
+"""Settings in the API reference: the fields ``name: type = option(default, help)`` of a section as one table."""
 
 from __future__ import annotations
 
@@ -8,19 +8,28 @@ from typing import Any
 import griffe
 
 
-class Options(griffe.Extension):
-    """Reads defaults and help sentences from calls of ``option``."""
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
-    def on_attribute_instance(self, *, node: ast.AST | griffe.ObjectNode, attr: griffe.Attribute, **_: Any) -> None:
-        """Called for every attribute that was read."""
-        if not isinstance(node, ast.AnnAssign) or not isinstance(node.value, ast.Call):
-            return
-        call = node.value
-        if not isinstance(call.func, ast.Name) or call.func.id not in ("option", "section"):
-            return
-        if call.func.id == "option":
-            default, help_text = call.args[0], call.args[1]
-            attr.value = ast.unparse(default)
-            attr.docstring = griffe.Docstring(ast.literal_eval(help_text).strip() + ".", parent=attr)
-        else:
-            attr.value = f"{ast.unparse(call.args[0])}(...)"
+
+def table(node: ast.ClassDef) -> str:
+    """The fields of a section that ``option`` made, in Markdown; empty where there are none."""
+    rows = []
+    for field in node.body:
+        match field:
+            case ast.AnnAssign(
+                target=ast.Name(id=name), annotation=kind, value=ast.Call(func=ast.Name(id="option"), args=args)
+            ):
+                default, sentence = ast.unparse(args[0]), str(ast.literal_eval(args[1]))
+                rows.append(f"| `{name}` | `{_cell(ast.unparse(kind))}` | `{default}` | {_cell(sentence)} |")
+    return "\n".join(["| name | type | default | what |", "|---|---|---|---|", *rows]) if rows else ""
+
+
+class Options(griffe.Extension):
+    """Adds the table to the docstring of every section."""
+
+    def on_class_members(self, *, node: ast.AST | griffe.ObjectNode, cls: griffe.Class, **_: Any) -> None:
+        """Called for every class whose members have been read."""
+        made = table(node) if isinstance(node, ast.ClassDef) else ""
+        if made and cls.docstring:
+            cls.docstring.value += f"\n\n{made}"
