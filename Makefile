@@ -16,7 +16,7 @@ export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-browser lint bench torture clean
+.PHONY: help setup demo test test-browser docs lint bench torture clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -43,7 +43,7 @@ lint: setup ## check style, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 
-test: lint ## lint, then run the tests, then those in a browser
+test: lint docs ## lint, build the documentation, then run the tests, then those in a browser
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 ifeq ($(PYTEST_ARGS),)
 	@$(MAKE) --no-print-directory test-browser
@@ -60,6 +60,12 @@ test-browser: setup ## run the tests of pages in the system's Chromium
 	@# A process each: a second Playwright cannot be started where the first has a loop.
 	for tests in tests/browser tests/lab/test_lab_page.py tests/lab/test_lab_accessibility.py; do \
 		$(BIN)/python -m pytest -n 0 -m browser -rs $$tests || exit 1; done
+
+# Warnings are errors: a link or an anchor that leads nowhere, a page outside of the navigation, anything that a page
+# would load from a network. The variable silences an announcement of the theme's authors.
+docs: setup ## build the documentation's site into build/site, to be opened from disk
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "The site is in build/site: open build/site/index.html"
 
 bench: setup ## measure speed beside minimax-lib, jaxued and plain flax
 	$(BIN)/python benchmarks/run.py
