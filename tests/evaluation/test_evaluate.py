@@ -19,7 +19,8 @@ from tutelage.envs.base import Discrete, Suite, Task
 from tutelage.envs.maze.env import FORWARD, LEFT, RIGHT, STEPS, Maze
 from tutelage.envs.maze.level import MazeLevel, from_ascii
 from tutelage.errors import UserError
-from tutelage.evaluation.evaluate import _player, episode_key, episode_level, evaluate
+from tutelage.evaluation import evaluate as evaluating
+from tutelage.evaluation.evaluate import _player, batch_size, episode_key, episode_level, evaluate
 from tutelage.evaluation.record import record
 from tutelage.rl.agent import Decision
 from tutelage.rl.distributions import Categorical
@@ -232,6 +233,23 @@ def test_an_episode_does_not_depend_on_how_many_there_are(untrained: tuple[Any, 
     suite = Suite("suite", (maze_task("maze", ROOM),))
     few, many = (evaluate(*untrained, suite, episodes=number).tasks[0] for number in (6, 20))
     assert few.lengths.tolist() == many.lengths[:6].tolist()
+
+
+def test_episodes_that_need_much_memory_are_played_in_batches(
+    untrained: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = Suite("suite", (maze_task("maze", ROOM), maze_task("other", CORNER)))
+    levels = jax.vmap(suite.tasks[0].sample)(jax.random.split(jax.random.key(0), 20))
+    assert batch_size(suite.tasks[0].env, levels, 20) == 20
+    together = evaluate(*untrained, suite, episodes=10)
+    # Room for fewer than eight: three batches of seven, the last of which is filled up.
+    each = -(-evaluating.BATCH_BYTES // batch_size(suite.tasks[0].env, levels, 10**9))
+    monkeypatch.setattr(evaluating, "BATCH_BYTES", 8 * each - 1)
+    assert batch_size(suite.tasks[0].env, levels, 20) == 7
+    apart = evaluate(*untrained, suite, episodes=10)
+    for one, other in zip(together.tasks, apart.tasks, strict=True):
+        assert one.returns.tolist() == other.returns.tolist()
+        assert one.lengths.tolist() == other.lengths.tolist()
 
 
 def test_tasks_of_equal_levels_differ_in_their_dice(untrained: tuple[Any, Any]) -> None:

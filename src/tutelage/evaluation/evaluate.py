@@ -127,13 +127,51 @@ def evaluate(
         stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *levels)
         longest = max(task.max_steps for task in tasks)
         play = player(agent, tasks[0].env, greedy)
-        returns, lengths = jax.device_get(play(state, jnp.concatenate(keys), stacked, jnp.int32(longest)))
+        together = jnp.concatenate(keys)
+        size = batch_size(tasks[0].env, stacked, len(together))
+        returns, lengths = _in_batches(partial(play, state), together, stacked, jnp.int32(longest), size)
         for i, task in enumerate(tasks):
             mine = slice(i * episodes, (i + 1) * episodes)
             results[task.name] = TaskResult(
                 task.name, returns[mine], lengths[mine], returns[mine] > success, task.scale
             )
     return Evaluation(suite.name, seed, tuple(results[task.name] for task in suite.tasks))
+
+
+def batch_size(env: Environment | HostEnvironment, levels: Any, episodes: int) -> int:
+    """How many episodes are played at once: all, unless their prepared levels and states take too much memory.
+
+    Batches share a program, so the last one is filled up.
+    """
+    if isinstance(env, HostEnvironment):
+        return episodes
+
+    def begin(key: PRNGKeyArray, level: Any) -> Any:
+        prepared = env.prepare(level)
+        return prepared, env.reset(key, prepared)
+
+    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), levels)
+    shapes = jax.tree.leaves(jax.eval_shape(begin, jax.random.key(0), one))
+    each = sum(leaf.size * leaf.dtype.itemsize for leaf in shapes)
+    batches = -(-episodes * each // BATCH_BYTES)
+    return -(-episodes // max(1, batches))
+
+
+def _in_batches(
+    play: Callable[..., tuple[Any, Any]], keys: PRNGKeyArray, levels: Any, longest: Array, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns and lengths of all episodes, so many at once."""
+    found = []
+    for start in range(0, len(keys), size):
+        which = np.arange(start, start + size) % len(keys)
+        mine = (keys, levels) if size == len(keys) else jax.tree.map(lambda x, which=which: x[which], (keys, levels))
+        found.append(jax.device_get(play(*mine, longest)))
+    returns, lengths = (np.concatenate(parts)[: len(keys)] for parts in zip(*found, strict=True))
+    return returns, lengths
+
+
+BATCH_BYTES = 128 << 20
+"""For prepared levels and states of the episodes that are played at once. Preparing them may take ten times as much."""
 
 
 def _groups(tasks: tuple[Task, ...]) -> list[list[Task]]:
