@@ -16,7 +16,7 @@ export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-browser docs lint bench torture clean
+.PHONY: help setup demo demo-page test test-browser docs lint bench torture clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -66,6 +66,11 @@ test-browser: setup ## run the tests of pages in the system's Chromium
 docs: setup ## build the documentation's site into build/site, to be opened from disk
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "The site is in build/site: open build/site/index.html"
+
+# As `make demo-page RUNS='runs/a runs/b'`; without runs it keeps its students and renews the scripts and styles.
+RUNS ?=
+demo-page: setup ## remake docs/demo/mazes.html, after changes to the web files or from the students of RUNS
+	$(BIN)/tutelage page $(if $(RUNS),$(RUNS),--refresh) --out docs/demo/mazes.html
 
 bench: setup ## measure speed beside minimax-lib, jaxued and plain flax
 	$(BIN)/python benchmarks/run.py

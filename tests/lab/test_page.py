@@ -20,7 +20,7 @@ from tutelage.lab.page import content as page_content
 from tutelage.lab.page import weights
 from tutelage.lab.page.bundle import WEB, bundle, embedded, modules
 from tutelage.lab.page.content import labels_of
-from tutelage.lab.page.write import write_page
+from tutelage.lab.page.write import content_of, page_of, write_page
 from tutelage.runs.directory import RunDirectory
 
 TINY = {"train.levels": "4", "train.rollout": "16", "train.steps": "512", "train.episodes": "1", "network.width": "8"}
@@ -213,3 +213,27 @@ def test_what_the_page_cannot_do_is_refused(runs: list[str]) -> None:
     normal = tutelage.override(run.settings, {"ppo.normalise_observations": "true"})
     with pytest.raises(UserError, match="normalised observations"):
         page_content.check(type("Run", (), {"directory": run.directory, "settings": normal}))
+
+
+# --- the page in the repository
+
+DEMO = Path(__file__).parents[2] / "docs" / "demo" / "mazes.html"
+
+
+def test_the_page_in_the_repository_has_the_web_files_as_they_are():
+    """If this fails, a file of ``lab/web`` has changed since: ``make demo-page``."""
+    assert DEMO.read_text(encoding="utf-8") == page_of(content_of(DEMO)), "run `make demo-page`"
+
+
+def test_a_page_is_renewed_with_its_own_students(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    old = tmp_path / "old.html"
+    text = DEMO.read_text(encoding="utf-8")
+    old.write_text(text.replace("--paper:", "--formerly:"), encoding="utf-8")
+    assert old.read_text(encoding="utf-8") != page_of(content_of(old))
+    assert main(["page", "--refresh", "--out", str(old)]) == 0
+    assert old.read_text(encoding="utf-8") == text
+    (tmp_path / "other.html").write_text("<html></html>")
+    assert main(["page", "--refresh", "--out", str(tmp_path / "other.html")]) == 2
+    assert "was not made by `tutelage page`" in capsys.readouterr().err
+    assert main(["page", "--out", str(old)]) == 2
+    assert "Name the runs" in capsys.readouterr().err

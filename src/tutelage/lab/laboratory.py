@@ -105,8 +105,8 @@ class Laboratory:
         return self.levels.new(given.get("kind"), whole(given.get("seed", 0), "seed"), given.get("level"))
 
     def score(self, given: Question) -> Answer:
-        episodes = whole(given.get("episodes", 1), "episodes", MOST_EPISODES, 1)
         seed, student = whole(given.get("seed", 0), "seed"), who(given.get("student"))
+        episodes = whole(given.get("episodes", 1), "episodes", MOST_EPISODES, 1)  # at least one batch is played
         return self.levels.score(student, given.get("level"), episodes, seed)
 
     def episode(self, given: Question) -> Answer:

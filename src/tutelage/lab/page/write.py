@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...errors import UserError, require
 from ...runs.session import load
@@ -30,11 +33,35 @@ def write_page(
     _check(out)
     require(len(paths) >= 1, "No runs were given; a page needs the student of at least one.")
     require(top >= 1, f"{top} levels of each buffer were asked for; give at least 1.")
-    text = bundle("demo.html", content([load(path, say) for path in paths], title, suite, top, say))
-    head, tag, rest = text.partition("<html")
+    return _write(out, page_of(content([load(path, say) for path in paths], title, suite, top, say)))
+
+
+def page_of(content: Any) -> str:
+    """The whole page of some content."""
+    head, tag, rest = bundle("demo.html", content).partition("<html")
+    return f"{head}{MARK}\n{tag}{rest}"
+
+
+def content_of(page: Path | str) -> Any:
+    """What a page holds: its students, mazes and best levels."""
+    page = Path(page)
+    require(page.is_file(), f"There is no page {page}.")
+    _check(page)
+    found = re.search(r'<script type="application/json" id="content">(.*?)</script>', page.read_text(encoding="utf-8"))
+    require(found is not None, f"{page} has no students in it; make it anew with `tutelage page`.")
+    assert found is not None
+    return json.loads(found[1])
+
+
+def refresh(page: Path | str) -> Path:
+    """Write a page again, with its own students and mazes and this version's scripts and styles."""
+    return _write(Path(page), page_of(content_of(page)))
+
+
+def _write(out: Path, text: str) -> Path:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(f"{head}{MARK}\n{tag}{rest}", encoding="utf-8")
+        out.write_text(text, encoding="utf-8")
     except OSError as problem:
         raise UserError(
             f"{out} could not be written: {problem.strerror or problem}. Choose another with --out."

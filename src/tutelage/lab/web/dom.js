@@ -23,11 +23,16 @@ export const byId = (id) => document.getElementById(id);
 
 export function number(value, digits = 2) {
   if (value == null) return "–";
-  return Number(value).toLocaleString("en", {maximumFractionDigits: digits, minimumFractionDigits: 0});
+  const rounded = Number(Number(value).toFixed(digits)) || 0; // never "-0"
+  return rounded.toLocaleString("en", {maximumFractionDigits: digits, minimumFractionDigits: 0});
 }
 
 export function percent(value) {
   return value == null ? "–" : `${Math.round(value * 100)}%`;
+}
+
+export function capital(text) {
+  return text[0].toUpperCase() + text.slice(1);
 }
 
 // Calls a function some time after the last of several calls.

@@ -2,7 +2,8 @@
 //
 //   createEditor(root, lab, onchange) -> {show(about), level()}
 //
-// `show` takes what /api/level says of a level; `level` is what to send back: {text} or {fields}.
+// `show` takes what /api/level says of a level; `level` is what to send back: {text} or {fields}. It throws an Error
+// with a sentence if what was filled in is no level at all; what was filled in then stays.
 // `onchange` is called after every change, with whether it is complete.
 
 import {h} from "./dom.js";
@@ -73,7 +74,7 @@ export function resized(text, side, palette, border) {
 // Undo, and copying as text and as link, for editors that do not draw grids.
 function withHistory(root, body, onchange) {
   const past = [], future = [];
-  let now = null, editor = null;
+  let now = null;
   const button = (text, act) => h("button", {type: "button", onclick: act}, text);
   const undo = button("Undo", () => travel(past, future)), redo = button("Redo", () => travel(future, past));
   const text = h("textarea", {rows: 3, "aria-label": "The level as text", spellcheck: "false"});
@@ -81,6 +82,16 @@ function withHistory(root, body, onchange) {
   const use = button("Use this text", () => onchange(true, {text: text.value}));
   const copy = button("Copy", async () => {
     said.textContent = (await copyText(text.value)) ? "Copied as text." : "Copy it from below.";
+  });
+  const paste = button("Paste", async () => {
+    try {
+      onchange(true, {text: await navigator.clipboard.readText()});
+    } catch { // the browser does not let pages read the clipboard
+      details.open = true;
+      text.focus();
+      text.select();
+      said.textContent = "Paste the text below, then choose “Use this text”.";
+    }
   });
   const link = button("Link", async () => {
     const address = new URL(location.href);
@@ -93,9 +104,9 @@ function withHistory(root, body, onchange) {
     to.push(now);
     onchange(true, from.pop(), true);
   }
-  root.replaceChildren(
-    h("div", {class: "row"}, undo, redo, copy, link), body, said,
-    h("details", {class: "grid-text"}, h("summary", {}, "As text"), text, use));
+  const details = h("details", {class: "grid-text"}, h("summary", {}, "As text"), text, use);
+  root.classList.add("stack");
+  root.replaceChildren(h("div", {class: "row"}, undo, redo, copy, paste, link), body, said, details);
   root.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.target === text) return;
     const key = event.key.toLowerCase();
@@ -116,7 +127,6 @@ function withHistory(root, body, onchange) {
       redo.disabled = !future.length;
       said.textContent = "";
     },
-    get editor() { return editor; },
   };
 }
 
@@ -195,42 +205,33 @@ function sliderEditor(root, lab, onchange) {
 
 // A form with the level's arrays, each as JSON.
 function fieldEditor(root, lab, onchange) {
-  let text = "";
   const body = h("div", {class: "fields"});
   const past = withHistory(root, body, onchange);
-  const problem = h("p", {class: "bad small", role: "alert"});
   const inputs = Object.entries(lab.fields).map(([name, {shape, dtype}]) => {
-    const single = shape.length === 0 && dtype !== "bool";
-    const input = dtype === "bool" && !shape.length ? h("input", {type: "checkbox"})
-      : single ? h("input", {type: "number", step: dtype.startsWith("float") ? "any" : 1}) : h("textarea", {rows: 3, spellcheck: "false"});
-    input.addEventListener("change", changed);
+    const flag = dtype === "bool" && !shape.length;
+    const input = flag ? h("input", {type: "checkbox"})
+      : shape.length ? h("textarea", {rows: 3, spellcheck: "false"})
+      : h("input", {type: "text", inputmode: "decimal", autocomplete: "off"});
+    input.addEventListener("change", () => onchange(true));
     return {name, input, label: h("label", {}, `${name} (${dtype}${shape.length ? `, ${shape.join(" × ")}` : ""})`, input)};
   });
-  body.replaceChildren(...inputs.map((one) => one.label), problem);
-  function changed() {
-    problem.textContent = "";
-    onchange(true);
-  }
-  function value(input) {
+  body.replaceChildren(...inputs.map((one) => one.label));
+  function valueOf({name, input}) {
     if (input.type === "checkbox") return input.checked;
-    return JSON.parse(input.value);
+    try {
+      return JSON.parse(input.value);
+    } catch {
+      throw new Error(`The field '${name}' is not JSON; write a number, or a list of numbers in square brackets.`);
+    }
   }
   return {
     show(about, travelled) {
       past.shown(about, travelled);
-      text = about.text;
       for (const {name, input} of inputs) {
         if (input.type === "checkbox") input.checked = about.fields[name];
         else input.value = JSON.stringify(about.fields[name]);
       }
     },
-    level() {
-      try {
-        return {fields: Object.fromEntries(inputs.map(({name, input}) => [name, value(input)]))};
-      } catch {
-        problem.textContent = "A field is not JSON; write numbers, and lists in square brackets.";
-        return {text};
-      }
-    },
+    level: () => ({fields: Object.fromEntries(inputs.map((one) => [one.name, valueOf(one)]))}),
   };
 }

@@ -444,7 +444,7 @@ function build(root, {palette, forms, link, name, number}) {
   const swatches = palette.map(() => make("canvas", {class: "swatch", width: "36", height: "36", "aria-hidden": "true"}));
   const tools = make("fieldset", {class: "tools"}, make("legend", {class: "hidden"}, "Draw"));
   palette.forEach((entry, i) => tools.append(
-    make("label", {class: "tool", title: `${entry.name} (key ${i + 1})`}, radios[i], swatches[i], entry.name)));
+    make("label", {class: "tool", title: `${entry.name} (key ${i + 1})`}, radios[i], swatches[i], entry.name[0].toUpperCase() + entry.name.slice(1))));
   const turn = button("Turn", "Turn the agent, or take the next form of what is drawn (R)");
   turn.hidden = forms.length === palette.length;
   const undo = button("Undo", "Undo (Ctrl+Z)"), redo = button("Redo", "Redo (Ctrl+Y)");

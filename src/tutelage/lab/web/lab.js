@@ -2,7 +2,7 @@
 
 import {ask, get} from "./api.js";
 import {createBrowser} from "./browse.js";
-import {byId, h, later, number, percent} from "./dom.js";
+import {byId, capital, h, later, number, percent} from "./dom.js";
 import {createEditor} from "./editors.js";
 import {createLive} from "./live.js";
 import {createThemeToggle} from "./theme.js";
@@ -72,13 +72,18 @@ function createBench(lab) {
 
   // --- what is drawn
 
-  const soon = later((done) => judge(editor.level(), {show: lab.editor.kind !== "grid", quick: !done}), 60);
+  const soon = later((given, done) => judge(given, {show: lab.editor.kind !== "grid", quick: !done}), 60);
 
   function changed(done, given = null, travelled = false) {
     if (given) return judge(given, {show: true, travelled});
-    level = editor.level();
+    try {
+      level = editor.level();
+    } catch (problem) {
+      asked++;
+      return refuse(problem.message);
+    }
     watch.levelChanged();
-    soon(done);
+    soon(level, done);
   }
 
   // Asks what a level is; the last one asked for counts.
@@ -120,8 +125,10 @@ function createBench(lab) {
     if ("solvable" in metrics) rows.push(fact("Solvable", metrics.solvable ? "yes" : "no", metrics.solvable ? "good" : "bad"));
     if ("path" in metrics) rows.push(fact("Shortest path", metrics.solvable === 0 ? "none" : `${number(metrics.path)} steps`));
     if (lab.optimum) rows.push(fact("Optimal return", number(optimum, 3)));
+    const set = (lab.editor.sliders ?? []).map((slider) => slider.name); // the sliders say it already
     for (const [name, value] of Object.entries(metrics)) {
-      if (!["solvable", "path"].includes(name)) rows.push(fact(name[0].toUpperCase() + name.slice(1), number(value, 2)));
+      const words = name.replaceAll(/[-_]/g, " ");
+      if (!["solvable", "path"].includes(name) && !set.includes(words)) rows.push(fact(capital(words), number(value, 2)));
     }
     rows.push(fact("Time limit", `${number(limit)} steps`));
     byId("facts").replaceChildren(...rows);
@@ -130,7 +137,7 @@ function createBench(lab) {
   // --- expected scores
 
   let scoring = 0;
-  async function score(wanted, episodes = 32) {
+  async function score(wanted, episodes = undefined) {
     const mine = ++scoring;
     students.clear(!wanted && !automatic);
     if (!level || (!wanted && !automatic)) return;
@@ -164,6 +171,28 @@ function createBench(lab) {
   }
   byId("makers").append(...lab.kinds.map((kind) =>
     h("button", {type: "button", onclick: () => make(kind), "data-kind": kind}, KINDS[kind] ?? kind)));
+
+  // Held-out levels, to begin with one of them: in the editor where it can be drawn, otherwise as it is.
+  async function offerSuite() {
+    const name = lab.suites.includes("all") ? "all" : lab.suites[0];
+    if (!name) return;
+    const {tasks} = await get("/api/suite", {name});
+    const select = h("select", {"aria-label": "Held-out level", id: "held-out"}, h("option", {value: ""}, "Held-out …"),
+      ...tasks.map((task) => h("option", {}, task)));
+    select.addEventListener("change", async () => {
+      const task = select.value;
+      select.value = "";
+      if (!task) return;
+      try {
+        const found = await ask("/api/level", {level: {task}});
+        await judge(found.text ? {text: found.text} : {task}, {show: Boolean(found.text)});
+      } catch (problem) {
+        tell(problem);
+      }
+    });
+    byId("makers").append(select);
+  }
+  offerSuite().catch(tell);
 
   byId("keep").addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -237,7 +266,7 @@ function createStudents(lab, onchange) {
         row.interval.hidden = true;
         row.mean.textContent = "–";
         delete row.solved.dataset.episodes;
-        row.solved.textContent = ask && row.check.checked ? "Score again" : "–";
+        row.solved.textContent = ask && row.check.checked ? "not scored yet" : "–";
       }
     },
     show(found) {

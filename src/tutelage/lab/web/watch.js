@@ -74,7 +74,7 @@ export function createWatch(lab, bench) {
         return;
       }
     }
-    if (!calm.matches && lab.frames) set(true);
+    if (!calm.matches) set(true);
   }
 
   byId("watch").addEventListener("click", start);
