@@ -4,7 +4,8 @@
 ARG BASE=python:3.11-slim
 FROM ${BASE}
 
-# The CUDA base has no Python of its own.
+# The CUDA base has no Python of its own. Which version of a package the base image's release has is its own matter.
+# hadolint ignore=DL3008
 RUN command -v python3 >/dev/null \
     || (apt-get update && apt-get install --yes --no-install-recommends python3 python3-venv \
         && rm -rf /var/lib/apt/lists/*)
@@ -20,14 +21,18 @@ RUN pip install -r requirements-run.lock
 
 # An accelerator's plug-in, in the version of the lock file's jax.
 ARG JAX=jax
+# hadolint ignore=DL3013
 RUN pip install "${JAX}" -c requirements-run.lock
 
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
+# The package has links to these.
+COPY docs ./docs
+COPY examples ./examples
 COPY studies ./studies
 RUN pip install --no-deps .
 
-RUN useradd --create-home tutelage
+RUN useradd --no-log-init --create-home tutelage
 USER tutelage
 WORKDIR /home/tutelage
 ENTRYPOINT ["tutelage"]

@@ -16,7 +16,7 @@ export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-page test test-browser docs lint bench torture clean
+.PHONY: help setup demo demo-page test test-browser docs lint bench torture wheel-check bounds clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -81,6 +81,15 @@ TORTURE_ARGS ?=
 
 torture: setup ## attack a run in every way there is, for an hour, and count
 	$(BIN)/python -m tests.faults.torture --minutes $(MINUTES) $(TORTURE_ARGS)
+
+# Where to keep what these two make; without it, a directory that is removed.
+WORK ?=
+
+wheel-check: ## build sdist and wheel, and use the wheel in an empty environment
+	PYTHON="$(PYTHON)" WORK="$(WORK)" tools/wheel_check.sh
+
+bounds: ## a smoke test with the lowest and the newest dependencies that pyproject.toml allows
+	PYTHON="$(PYTHON)" WORK="$(WORK)" tools/bounds.sh
 
 clean: ## remove everything that make has made
 	rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis build dist benchmarks/.venv-* benchmarks/results.json

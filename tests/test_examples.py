@@ -55,7 +55,10 @@ def test_an_example_keeps_its_promises(name):
 
 
 def test_stable_baselines_with_a_level_buffer():
-    pytest.importorskip("stable_baselines3")
+    pytest.importorskip(
+        "stable_baselines3",
+        reason="torch is too large for the lock files; pip install torch, and stable-baselines3 with --no-deps",
+    )
     lines = (EXAMPLES / "sb3.py").read_text().splitlines()
     assert len(lines) < 60
     command = [sys.executable, str(EXAMPLES / "sb3.py"), "--steps", "2048"]

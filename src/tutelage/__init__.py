@@ -26,17 +26,20 @@ if TYPE_CHECKING:
     from .experiment import build as build
     from .experiment import build_agent as build_agent
     from .experiment import build_domain as build_domain
+    from .glossary import metrics as metrics
     from .lab.page.write import write_page as write_page
     from .methods.base import Method as Method
     from .methods.base import Parts as Parts
     from .report.comparison import Comparison as Comparison
     from .report.comparison import compare as compare
+    from .report.conduct import study as study
     from .report.plot import plot as plot
     from .report.write import write_report as write_report
     from .rl.encoder_settings import GridEncoder as GridEncoder
     from .rl.encoder_settings import ImageEncoder as ImageEncoder
     from .rl.encoder_settings import VectorEncoder as VectorEncoder
     from .runs.directory import read_settings as read_settings
+    from .runs.estimate import estimate as estimate
     from .runs.export import export as export
     from .runs.play import play as play
     from .runs.progress import ProgressLine as ProgressLine
@@ -87,10 +90,12 @@ _PUBLIC = {
     "build_domain": "experiment",
     "compare": "report.comparison",
     "compiled": "trainer",
+    "estimate": "runs.estimate",
     "evaluate": "evaluation.evaluate",
     "export": "runs.export",
     "load": "runs.session",
     "maxmc": "curricula.numpy_scores",
+    "metrics": "glossary",
     "option": "settings",
     "override": "config",
     "play": "runs.play",
@@ -104,6 +109,7 @@ _PUBLIC = {
     "resume": "runs.session",
     "resume_seeds": "runs.session",
     "section": "settings",
+    "study": "report.conduct",
     "train": "runs.session",
     "train_seeds": "runs.session",
     "trust": "trusted",

@@ -86,6 +86,8 @@ def check_insists(settings: Settings) -> None:
 
 EVALUATIONS = 40
 """Of a run, where nobody says how many: enough for a curve."""
+FEWEST_EPISODES = 4
+"""On each task of an evaluation, where nobody says how many."""
 
 
 def evaluation_interval(settings: Settings) -> int:
@@ -97,13 +99,13 @@ def evaluation_interval(settings: Settings) -> int:
 def evaluation_episodes(settings: Settings, iteration: int) -> int:
     """Episodes on each task in the evaluation after an iteration.
 
-    Where nobody says how often to evaluate, those of the first half of a run play a quarter of the episodes: first
-    figures come soon, and the student changes more from one to the next than the draw does. They are the first of the
-    episodes that later evaluations play.
+    Where nobody says how often to evaluate, those of the first quarter of a run play a quarter of the episodes, so that
+    the first figures come soon. Fewer than four say too little. They are the first of the episodes that later
+    evaluations play.
     """
     train = settings.train
-    early = train.evaluate_every == AUTO and 2 * iteration < iterations(settings)
-    return max(1, train.episodes // 4) if early else train.episodes
+    early = train.evaluate_every == AUTO and 4 * iteration < iterations(settings)
+    return min(train.episodes, max(FEWEST_EPISODES, train.episodes // 4)) if early else train.episodes
 
 
 def iterations(settings: Settings) -> int:

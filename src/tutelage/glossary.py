@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .errors import require
+
 
 class Figure(NamedTuple):
     """A figure, or several whose names follow a pattern."""
@@ -90,6 +92,18 @@ def find(name: str) -> Figure | None:
         if re.fullmatch(pattern, bare):
             return figure
     return None
+
+
+def metrics(*names: str) -> tuple[Figure, ...]:
+    """What logged figures mean, by the names that ``metrics.jsonl`` has for them; without names, all of them."""
+    found = {name: find(name) for name in names}
+    for name, figure in found.items():
+        require(
+            figure is not None,
+            f"No figure is called '{name}'; `tutelage metrics` lists all. One that a method of your own logs is "
+            "explained there.",
+        )
+    return tuple(figure for figure in found.values() if figure is not None) if names else FIGURES
 
 
 def unit(name: str) -> str:

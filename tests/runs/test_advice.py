@@ -92,15 +92,16 @@ def test_a_run_has_about_forty_evaluations(steps: str):
 
 
 def test_the_first_evaluations_are_cheap_and_the_last_are_in_full(tmp_path: Path):
-    changes = {"train.levels": "4", "train.rollout": "4", "train.steps": "96", "train.episodes": "8"}
-    settings = tutelage.override(tutelage.preset("matrix", "dr"), changes)  # six iterations
+    changes = {"train.levels": "4", "train.rollout": "4", "train.steps": "128", "train.episodes": "20"}
+    settings = tutelage.override(tutelage.preset("matrix", "dr"), changes)  # eight iterations
     run = tutelage.train(settings, tmp_path / "run")
     played = {
         record["iteration"]: {task["episodes"] for task in record["tasks"].values()}
         for record in run.directory.read(EVALUATIONS)
     }
-    assert played == {0: {2}, 1: {2}, 2: {2}, 3: {8}, 4: {8}, 5: {8}, 6: {8}}
-    assert run.evaluate(episodes=2).tasks[0].returns.tolist() == run.evaluate(episodes=8).tasks[0].returns[:2].tolist()
+    assert played == {0: {5}, 1: {5}} | {iteration: {20} for iteration in range(2, 9)}
+    few, all_of_them = run.evaluate(episodes=5).tasks[0], run.evaluate(episodes=20).tasks[0]
+    assert few.returns.tolist() == all_of_them.returns[:5].tolist()
 
 
 def test_whoever_says_how_often_to_evaluate_gets_every_episode_each_time():
@@ -108,9 +109,10 @@ def test_whoever_says_how_often_to_evaluate_gets_every_episode_each_time():
     assert {evaluation_episodes(settings, iteration) for iteration in (0, 5, 10)} == {settings.train.episodes}
 
 
-def test_an_evaluation_has_at_least_one_episode():
-    settings = tutelage.override(tutelage.preset("maze", "accel", "small"), {"train.episodes": "3"})
-    assert evaluation_episodes(settings, 0) == 1
+@pytest.mark.parametrize(("episodes", "first"), [(1, 1), (3, 3), (10, 4), (100, 25)])
+def test_a_cheap_evaluation_has_episodes_enough(episodes: int, first: int):
+    settings = tutelage.override(tutelage.preset("maze", "accel", "small"), {"train.episodes": str(episodes)})
+    assert evaluation_episodes(settings, 0) == first
 
 
 def test_a_run_says_what_it_is_in_a_line():

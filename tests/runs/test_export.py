@@ -120,7 +120,8 @@ def test_the_player_acts_as_the_student(run: Run, tmp_path: Path):
         np.testing.assert_allclose(chosen, action, rtol=1e-3, atol=1e-4)
     assert np.isfinite(player.act(tuple(jax.tree.leaves(seen[0])) if many(seen[0]) else leaf(seen[0]))).all()
 
-    safetensors = pytest.importorskip("safetensors.numpy")
+    import safetensors.numpy as safetensors
+
     theirs, ours = safetensors.load_file(files.weights), read(files.weights)[0]
     assert set(theirs) == set(ours)
     for name, tensor in ours.items():
@@ -147,8 +148,8 @@ def leaf(obs):
 
 
 def test_onnx_acts_as_the_student(run: Run, tmp_path: Path):
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
+    import onnxruntime as runtime
+
     seen = observations(run.domain, 4)
     policies, _ = expected(run, seen)
     files = export(run, tmp_path / "student.safetensors", onnx=tmp_path / "student.onnx")
@@ -163,7 +164,6 @@ def test_onnx_acts_as_the_student(run: Run, tmp_path: Path):
 
 @pytest.mark.parametrize("run", ["maze, LSTM", "images"], indirect=True)
 def test_a_program_of_jax_acts_as_the_student(run: Run, tmp_path: Path):
-    pytest.importorskip("flatbuffers")
     seen = observations(run.domain, 3)
     policies, _ = expected(run, seen)
     files = export(run, tmp_path / "student.safetensors", program=tmp_path / "student.jax")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..errors import UserError, unknown
 from ..streams import guarded
@@ -59,6 +60,7 @@ def _run(arguments: list[str]) -> int:
         print("usage: tutelage COMMAND ...\n\nTrain robust agents by designing what they train on.\n")
         print("\n".join(f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()))
         print("\n`tutelage COMMAND --help` says more. A first run: tutelage train maze accel --preset small")
+        print(f"docs, examples and studies are in {Path(__file__).parent.parent}.")
         return 0
     if arguments[0] == "--version":
         from ..runs.directory import package_version

@@ -44,40 +44,13 @@ def conduct(
     """Bring a study's runs to their end and report on them; returns the exit code. ``again`` is how to go on, ``slurm``
     are options of that engine.
     """
-    from ..runs import engines, grid, study
-    from ..runs.overview import Overview
+    from ..report.conduct import study
     from ..runs.study import State
 
-    engines.check(engine, jobs)
-    chosen = grid.read(file)
-    with study.opened(chosen, path) as runs:
-        works = engines.engine(engine, jobs, log, path, slurm)
-        try:
-            with Overview(runs) as view:
-                states = study.run_all(path, runs, works, view)
-        finally:
-            works.close()
-        study.finish(path, runs)
-        _conclude(path, [str(run.path) for run in runs if run.finished and run.held_out()])
-    failed = [run for run in runs if states[run] is State.FAILED]
-    for run in failed:
-        warn(f"{run.plan.name} failed; its log is {run.log}")
-    left = sum(state is not State.FINISHED for state in states.values()) - len(failed)
+    states = list(study(file, path, engine, jobs, log, slurm, warn).values())
+    failed = states.count(State.FAILED)
+    left = len(states) - states.count(State.FINISHED) - failed
     if left:
-        print(f"{left} of {len(runs)} runs are not finished. Go on with: {again}")
+        print(f"{left} of {len(states)} runs are not finished. Go on with: {again}")
         return 130
     return 1 if failed else 0
-
-
-def _conclude(study: Path, runs: list[str]) -> None:
-    """A study's report, as far as it got. Without pictures: those take longer, and one may want them of some runs."""
-    if not runs:
-        return
-    from ..report.write import write_report
-
-    try:
-        files = write_report(runs, study / "report.html", top=0, warn=warn)
-    except UserError as problem:
-        print(f"There is no report: {problem}")
-        return
-    print(f"Wrote {files.page} and {files.tables}. With levels and episodes: tutelage report {shlex.quote(str(study))}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,7 +15,7 @@ from ..errors import UserError, require, unknown
 from ..evaluation import statistics
 from .comparison import FEWEST, LEVEL, NAMES, scores, telling
 from .curves import held_out
-from .records import Measure, Study, method_called, read
+from .records import Measure, Method, Study, method_called, read
 from .svg import DASHES, PALETTE
 
 WIDTHS = {"column": 3.25, "text": 6.75, "slide": 10.0}
@@ -75,23 +76,27 @@ def plot(
     written = []
     draw = {
         "curves": lambda axes: _curves(axes, study, chosen),
-        "intervals": lambda axes: _intervals(axes, study, chosen),
+        "intervals": lambda axes: _intervals(axes, study, chosen, width),
         "profiles": lambda axes: _profiles(axes, study, chosen),
-        "improvement": lambda axes: _improvement(axes, study, chosen, against),
+        "improvement": lambda axes: _improvement(axes, study, chosen, against, width),
     }
     for name in figures or FIGURES:
         with plt.rc_context(STYLE):
             try:
                 if name == "roses":
-                    figure = _roses(plt, study, WIDTHS[width])
+                    figure = _roses(plt, study, width)
                 else:
-                    rows = len(study.methods)
-                    high = 0.28 * rows + 0.75 if name in ("intervals", "improvement") else 0.68 * WIDTHS[width]
+                    bars = name in ("intervals", "improvement")
+                    lines = sum(max(2, _titled(method, width).count("\n") + 1) for method in study.methods)
+                    legend = 0 if bars else -(-len(study.methods) // _columns(study, width))
+                    high = 0.16 * lines + 0.75 if bars else 0.62 * WIDTHS[width] + 0.16 * legend
                     columns = 2 if name == "intervals" else 1
                     figure, axes = plt.subplots(
                         1, columns, figsize=(WIDTHS[width], high), layout="constrained", sharey=name == "intervals"
                     )
                     draw[name](axes)
+                    if not bars:  # above the axes, where it hides nothing
+                        figure.legend(loc="outside upper center", ncols=_columns(study, width))
             except UserError as problem:
                 plt.close("all")
                 if figures:
@@ -106,6 +111,17 @@ def plot(
             plt.close(figure)
             written.append(path)
     return written
+
+
+def _titled(method: Method, width: str) -> str:
+    """A method's name for the side of a figure, in lines that leave room for what is drawn."""
+    return textwrap.fill(f"{method.label} (n\u00a0=\u00a0{method.n})", 18 if width == "column" else 32)
+
+
+def _columns(study: Study, width: str) -> int:
+    """Of a legend: as many as there is room for."""
+    longest = max(len(method.titled) for method in study.methods)
+    return max(1, min(len(study.methods), int(WIDTHS[width] / (0.06 * longest + 0.55))))
 
 
 def _look(number: int) -> dict[str, Any]:
@@ -130,8 +146,7 @@ def _curves(axes: Any, study: Study, measure: Measure) -> None:
             axes.fill_between(steps, low, high, color=look["color"], alpha=0.2, linewidth=0)
     axes.set(xlabel="environment steps (millions)", ylabel=f"{NAMES[measure]}, {study.suite}")
     if measure == "solved":
-        axes.set_ylim(0, 1)
-    axes.legend()
+        axes.set_ylim(-0.02, 1.02)
 
 
 def _enough(study: Study) -> list[int]:
@@ -141,7 +156,7 @@ def _enough(study: Study) -> list[int]:
     return found
 
 
-def _intervals(axes: Any, study: Study, measure: Measure) -> None:
+def _intervals(axes: Any, study: Study, measure: Measure, width: str) -> None:
     numbers = _enough(study)
     for one, (name, of) in zip(axes, (("mean", statistics.mean), ("IQM", statistics.iqm)), strict=True):
         for row, number in enumerate(numbers):
@@ -149,10 +164,13 @@ def _intervals(axes: Any, study: Study, measure: Measure) -> None:
             colour = _look(number)["color"]
             one.barh(row, found.high - found.low, left=found.low, height=0.55, color=colour, alpha=0.35)
             one.plot([found.value] * 2, [row - 0.275, row + 0.275], color=colour)
-        one.set(xlabel=f"{name} {NAMES[measure]}", yticks=range(len(numbers)))
-        one.set_yticklabels([study.methods[number].titled for number in numbers])
+        one.set(title=name, yticks=range(len(numbers)))
+        one.use_sticky_edges = False  # an interval of no width is to be seen at the edge, too
+        one.margins(x=0.08)
+        one.set_yticklabels([_titled(study.methods[number], width) for number in numbers])
         one.grid(axis="y", visible=False)
         one.set_ylim(len(numbers) - 0.5, -0.5)
+    axes[0].figure.supxlabel(f"{NAMES[measure]}, {study.suite}", fontsize=8)
 
 
 def _profiles(axes: Any, study: Study, measure: Measure) -> None:
@@ -168,10 +186,9 @@ def _profiles(axes: Any, study: Study, measure: Measure) -> None:
         axes.step(thresholds, share, where="post", label=study.methods[number].titled, **look)
         axes.fill_between(thresholds, bottom, top, step="post", color=look["color"], alpha=0.2, linewidth=0)
     axes.set(xlabel=f"{NAMES[measure]} τ", ylabel="share of runs and tasks above τ", ylim=(0, 1.02))
-    axes.legend()
 
 
-def _improvement(axes: Any, study: Study, measure: Measure, against: str) -> None:
+def _improvement(axes: Any, study: Study, measure: Measure, against: str, width: str) -> None:
     reference = method_called(study, against) if against else study.methods[0]
     numbers = [number for number in _enough(study) if study.methods[number] is not reference]
     require(reference.n >= FEWEST and bool(numbers), f"two methods with at least {FEWEST} seeds each are needed.")
@@ -183,13 +200,13 @@ def _improvement(axes: Any, study: Study, measure: Measure, against: str) -> Non
         axes.barh(row, found.high - found.low, left=found.low, height=0.55, color=colour, alpha=0.35)
         axes.plot([found.value] * 2, [row - 0.275, row + 0.275], color=colour)
     axes.axvline(0.5, color="0.4", linewidth=0.8, linestyle=":")
-    axes.set(xlabel=f"P(better than {reference.label})", xlim=(0, 1), yticks=range(len(numbers)))
-    axes.set_yticklabels([study.methods[number].titled for number in numbers])
+    axes.set(xlabel=f"P(better than {reference.label})", xlim=(-0.03, 1.03), yticks=range(len(numbers)))
+    axes.set_yticklabels([_titled(study.methods[number], width) for number in numbers])
     axes.grid(axis="y", visible=False)
     axes.set_ylim(len(numbers) - 0.5, -0.5)
 
 
-def _roses(plt: Any, study: Study, width: float) -> Any:
+def _roses(plt: Any, study: Study, width: str) -> Any:
     """What levels were like at the end of training: each figure of theirs is a spoke, from the least to the most of all
     methods. A line is a seed; where methods replay, of replayed levels.
     """
@@ -211,12 +228,12 @@ def _roses(plt: Any, study: Study, width: float) -> Any:
     everything = np.array([[seed[name] for name in spokes] for seeds in found.values() for seed in seeds])
     low, high = everything.min(axis=0), everything.max(axis=0)
     angles = np.linspace(0, 2 * np.pi, len(spokes), endpoint=False)
-    columns = min(len(found), 3)
+    columns = min(len(found), max(1, int(WIDTHS[width] / 1.6)))
     rows = -(-len(found) // columns)
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(width, rows * (width / columns + 0.35)),
+        figsize=(WIDTHS[width], rows * (min(WIDTHS[width] / columns, 2.5) + 0.3) + 0.4),
         subplot_kw={"projection": "polar"},
         layout="constrained",
         squeeze=False,
@@ -230,8 +247,10 @@ def _roses(plt: Any, study: Study, width: float) -> Any:
             share = np.divide(values - low, high - low, out=np.full(len(spokes), 0.5), where=high > low)
             one.plot([*angles, angles[0]], [*share, share[0]], color=colour, linewidth=1.0)
             one.fill([*angles, angles[0]], [*share, share[0]], color=colour, alpha=0.12)
-        labels = [f"{name}\n{a:.3g} to {b:.3g}" for name, a, b in zip(spokes, low, high, strict=True)]
         one.set(ylim=(0, 1.02), yticks=[0.5, 1.0], yticklabels=[], xticks=angles)
-        one.set_xticklabels(labels, fontsize=5.5)
-        one.set_title(study.methods[number].titled, pad=12)
+        one.set_xticklabels(spokes, fontsize=6)
+        one.tick_params(axis="x", pad=0)
+        one.set_title(_titled(study.methods[number], "column"))
+    ranges = ", ".join(f"{name} {a:.3g} to {b:.3g}" for name, a, b in zip(spokes, low, high, strict=True))
+    figure.supxlabel(textwrap.fill(f"Centre to rim: {ranges}.", int(18 * WIDTHS[width])), fontsize=6)
     return figure

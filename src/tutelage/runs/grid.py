@@ -59,7 +59,11 @@ class Study:
 
 
 def read(path: Path | str) -> Study:
-    """The study that a file describes."""
+    """The study that a file describes. ``studies/NAME.toml`` is one that comes with Tutelage, wherever one is."""
+    path = Path(path)
+    if not path.exists() and path.parent == Path("studies"):
+        shipped = Path(__file__).parents[1] / path
+        path = shipped if shipped.is_file() else path
     return parse(config.read_text(path, "study"), str(path))
 
 
