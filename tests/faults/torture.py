@@ -76,7 +76,7 @@ def main(words: list[str]) -> int:
 
 def attack(folder: Path, options: argparse.Namespace, goals: dict[str, int]) -> Tally:
     """Rounds of all kinds, and what they counted."""
-    tally, rng, began = Tally(), random.Random(options.seed), time.monotonic()
+    tally, rng = Tally(), random.Random(options.seed)
     kinds = options.runs.split(",") if options.runs else list(RUNS)
     rng.shuffle(kinds)
     whole: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ def attack(folder: Path, options: argparse.Namespace, goals: dict[str, int]) -> 
 
     def killing() -> None:
         kind = kinds[rounds_of["kills"] % len(kinds)]
-        kills.kill(kind, digests(kind), folder, 5, rng, tally)
+        kills.kill(kind, digests(kind), folder, 6, rng, tally)
 
     def disks() -> None:
         name, number = digests("accel")[0], rounds_of["disks"] % 4
@@ -136,6 +136,7 @@ def attack(folder: Path, options: argparse.Namespace, goals: dict[str, int]) -> 
         "users": lambda: places.users(run, folder, digests("accel")[0], tally, turn("users")),
     }
     digests("accel")
+    began = time.monotonic()
 
     def tried(name: str) -> int:
         return sum(count for kind, count in tally.tried.items() if kind.partition(",")[0] == name)
