@@ -22,43 +22,45 @@ from tests.faults.helper import Helper
 from tests.faults.made import RUNS
 from tests.faults.tally import Tally
 
-GOALS = {
-    "kills": 200,
-    "calls": 5000,
-    "records": 5000,
-    "levels": 4000,
-    "configs": 300,
-    "checkpoints": 600,
-    "environments": 283,
-    "fleets": 86,
-    "streams": 32,
-    "nowhere": 8,
-    "signals": 40,
-    "disks": 24,
-    "users": 28,
+LEAST = {"kills": 200, "calls": 5000, "records": 5000}
+"""What there must be of these. They go on when the time is over, up to a limit."""
+SHARES = {
+    "kills": 0.32,
+    "calls": 0.18,
+    "records": 0.18,
+    "fleets": 0.06,
+    "levels": 0.04,
+    "signals": 0.04,
+    "disks": 0.04,
+    "users": 0.04,
+    "environments": 0.03,
+    "configs": 0.02,
+    "checkpoints": 0.02,
+    "streams": 0.02,
+    "nowhere": 0.01,
 }
-"""What an hour should see of each kind. The first three are not given up when the time is over."""
-LEAST = ("kills", "calls", "records")
-AHEAD = 0.7
-"""These are to be through when so much of the time is."""
+"""Of the time; what has what it must have passes most of its share on."""
+SATED = 0.1
 PARTS = 12
 """Of what is tried in turn, a round takes one of so many."""
 
 
 def main(words: list[str]) -> int:
-    """Attack with every kind in turn, whichever is farthest from its goal, until the time is over."""
+    """Attack with every kind in turn, each for its share of the time."""
     parser = argparse.ArgumentParser(prog="make torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kills", type=int, default=GOALS["kills"], help="at least so many")
-    parser.add_argument("--fuzz", type=int, default=GOALS["calls"], help="calls, and records, at least")
+    parser.add_argument("--kills", type=int, default=LEAST["kills"], help="at least so many")
+    parser.add_argument("--fuzz", type=int, default=LEAST["calls"], help="calls, and records, at least")
+    parser.add_argument("--limit", type=float, default=0.0, help="minutes for that (default: twice the others)")
     parser.add_argument("--only", default="", help="kinds, with commas between")
     parser.add_argument("--runs", default="", help="kinds of runs to kill, with commas between; without, all")
     options = parser.parse_args(words)
-    goals = GOALS | {"kills": options.kills, "calls": options.fuzz, "records": options.fuzz}
-    wanted = options.only.split(",") if options.only else list(goals)
-    if unknown := set(wanted) - set(goals):
-        parser.error(f"there are no kinds {', '.join(sorted(unknown))}; there are {', '.join(goals)}")
+    wanted = options.only.split(",") if options.only else list(SHARES)
+    if unknown := set(wanted) - set(SHARES):
+        parser.error(f"there are no kinds {', '.join(sorted(unknown))}; there are {', '.join(SHARES)}")
+    least = {"kills": options.kills, "calls": options.fuzz, "records": options.fuzz}
+    least = {name: number for name, number in least.items() if name in wanted}
     logging.disable(logging.WARNING)
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
@@ -66,21 +68,29 @@ def main(words: list[str]) -> int:
     os.environ["PYTHONPATH"] = os.getcwd()
     os.chdir(folder / "here")  # a command may write where it is
     try:
-        tally = attack(folder, options, {name: goals[name] for name in wanted})
+        tally = attack(folder, options, wanted, least)
     finally:
         os.chdir("/")
         shutil.rmtree(folder, ignore_errors=True)
     print(tally.table())
-    return 1 if tally.broke else 0
+    short = {name: count(tally, name) for name, number in least.items() if count(tally, name) < number}
+    for name, number in short.items():
+        print(f"Too few: {number} {name}, and not {least[name]}.")
+    return 1 if tally.broke or short else 0
 
 
-def attack(folder: Path, options: argparse.Namespace, goals: dict[str, int]) -> Tally:
+def count(tally: Tally, name: str) -> int:
+    """Attacks of a kind; kills are counted by what was killed."""
+    return sum(number for kind, number in tally.tried.items() if kind.partition(",")[0] == name)
+
+
+def attack(folder: Path, options: argparse.Namespace, wanted: list[str], least: dict[str, int]) -> Tally:
     """Rounds of all kinds, and what they counted."""
     tally, rng = Tally(), random.Random(options.seed)
     kinds = options.runs.split(",") if options.runs else list(RUNS)
     rng.shuffle(kinds)
     whole: dict[str, list[str]] = {}
-    spent, rounds_of = dict.fromkeys(goals, 0.0), dict.fromkeys(goals, 0)
+    spent, rounds_of = dict.fromkeys(wanted, 0.0), dict.fromkeys(wanted, 0)
     run = folder / "accel-whole"
 
     def digests(kind: str) -> list[str]:
@@ -138,20 +148,18 @@ def attack(folder: Path, options: argparse.Namespace, goals: dict[str, int]) -> 
     digests("accel")
     began = time.monotonic()
 
-    def tried(name: str) -> int:
-        return sum(count for kind, count in tally.tried.items() if kind.partition(",")[0] == name)
-
-    def progress(name: str) -> float:
-        """Of its goal; what could not be tried does not hold up the others."""
-        idle = rounds_of[name] and not tried(name)
-        return 1e9 if idle else max(tried(name), 0.01 * rounds_of[name]) / goals[name] * (AHEAD if name in LEAST else 1)
+    def due(name: str) -> tuple[bool, float]:
+        """The smaller, the sooner: each once, then by the share of time that it has had."""
+        sated = name in least and count(tally, name) >= least[name]
+        return rounds_of[name] > 0, spent[name] / (SHARES[name] * (SATED if sated else 1))
 
     while True:
-        over = time.monotonic() - began > 60 * options.minutes
-        left = [name for name in goals if not over or (name in LEAST and tried(name) < goals[name])]
-        if not left:
+        minutes = (time.monotonic() - began) / 60
+        short = [name for name, number in least.items() if count(tally, name) < number]
+        left = wanted if minutes < options.minutes else short
+        if not left or minutes > (options.limit or 2 * options.minutes):
             break
-        name = min(left, key=lambda name: (rounds_of[name] > 0, progress(name)))
+        name = min(left, key=due)
         start, broken = time.monotonic(), len(tally.broke)
         if name in others:
             others[name]()
@@ -163,8 +171,8 @@ def attack(folder: Path, options: argparse.Namespace, goals: dict[str, int]) -> 
         rounds_of[name] += 1
         for kind, problem in tally.broke[broken:]:
             print(f"BROKE {kind}: {problem}\n", flush=True)
-        count = f"{sum(tally.tried.values())} tried, {len(tally.broke)} broke"
-        print(f"{time.monotonic() - began:7.0f} s  {count} ({name}: {tried(name)} of {goals[name]})", flush=True)
+        so_far = f"{sum(tally.tried.values())} tried, {len(tally.broke)} broke ({name}: {count(tally, name)})"
+        print(f"{time.monotonic() - began:7.0f} s  {so_far}", flush=True)
     helped.close()
     print(f"Seconds on the clock, by kind: {json.dumps({name: round(value) for name, value in spent.items()})}")
     return tally
