@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -62,6 +63,9 @@ def main(words: list[str]) -> int:
     least = {"kills": options.kills, "calls": options.fuzz, "records": options.fuzz}
     least = {name: number for name, number in least.items() if name in wanted}
     logging.disable(logging.WARNING)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:  # as after nohup; those who are attacked shall hear it
+            signal.signal(number, lambda got, frame: None)
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     (folder / "here").mkdir()
