@@ -26,7 +26,6 @@ MATRIX = {"train.levels": "8", "train.rollout": "4"}
 WALKER = {
     "env.max-steps": "12",
     "env.workers": "2",
-    "network.width": "8",
     "network.head": "8",
     "ppo.epochs": "2",
     "ppo.minibatches": "2",

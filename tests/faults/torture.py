@@ -7,11 +7,13 @@ import json
 import logging
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +44,7 @@ SHARES = {
 }
 """Of the time; what has what it must have passes most of its share on."""
 SATED = 0.1
+MEMORY = 8 * 2**30
 PARTS = 12
 """Of what is tried in turn, a round takes one of so many."""
 
@@ -66,6 +69,8 @@ def main(words: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:  # as after nohup; those who are attacked shall hear it
             signal.signal(number, lambda got, frame: None)
+    # What takes all memory shall end itself, and nobody else on this machine.
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     (folder / "here").mkdir()
@@ -166,7 +171,10 @@ def attack(folder: Path, options: argparse.Namespace, wanted: list[str], least: 
         name = min(left, key=due)
         start, broken = time.monotonic(), len(tally.broke)
         if name in others:
-            others[name]()
+            try:
+                others[name]()
+            except Exception:  # a whole run that did not end as it should, or a fault of the harness itself
+                tally.note(name, traceback.format_exc()[-3000:])
         else:
             # Those that go through a list take the next part of it; the others draw.
             listed = name in ("environments", "fleets")
