@@ -19,7 +19,9 @@ ENDINGS = (0, 1, 2, 130)
 """How a command may end: well, with something that failed, refused, stopped."""
 COMPLAINTS = ("Traceback (most recent call last)", "Exception ignored", "Fatal Python error", "Segmentation fault")
 LONGEST = 120.0
-"""Seconds after which a command counts as hung. None of those tried here takes a tenth of it on an idle machine."""
+"""Seconds of computing after which a command counts as hung. None of those tried here takes a tenth of it."""
+WAITING = 600.0
+"""Seconds on the clock after which it does, whatever it computes: others may need the machine meanwhile."""
 
 
 class Hung(BaseException):
@@ -35,7 +37,7 @@ class Outcome(NamedTuple):
     def problem(self, endings: Sequence[int] = ENDINGS) -> str:
         """What is wrong with it; empty if nothing is."""
         if self.code is None:
-            return f"hung: {self.err[-300:]}"
+            return f"hung: {self.err[-1500:]}"
         text = self.out + self.err
         # A worker's sentence may be followed by where the user's own code failed.
         said = text.partition("tutelage: ")[0] if self.code == 2 and "tutelage: Worker" in text else text
@@ -50,19 +52,25 @@ class Outcome(NamedTuple):
 
 
 @contextmanager
-def time_limit(seconds: float = LONGEST) -> Any:
-    """Raise ``Hung`` in here after so many seconds."""
+def time_limit() -> Any:
+    """Raise ``Hung`` in here after too much computing, or waiting."""
 
     def ring(number: int, frame: Any) -> None:
-        raise Hung
+        raise Hung("computes" if number == signal.SIGPROF else "waits")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    limits = (
+        (signal.SIGALRM, signal.ITIMER_REAL, WAITING),
+        (signal.SIGPROF, signal.ITIMER_PROF, LONGEST),
+    )
+    before = [signal.signal(number, ring) for number, _, _ in limits]
+    for _, timer, seconds in limits:
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for (number, timer, _), handler in zip(limits, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 def call(arguments: Sequence[str]) -> Outcome:
@@ -73,8 +81,8 @@ def call(arguments: Sequence[str]) -> Outcome:
         try:
             with time_limit():
                 code = main(list(arguments))
-        except Hung:
-            return Outcome(None, out.getvalue(), err.getvalue())
+        except Hung as problem:
+            return Outcome(None, out.getvalue(), f"{problem} {err.getvalue()} {traceback.format_exc()}")
         except BaseException:
             return Outcome(1, out.getvalue(), err.getvalue() + traceback.format_exc())
     return Outcome(code, out.getvalue(), err.getvalue())
@@ -88,7 +96,7 @@ def start(arguments: Sequence[str], env: Mapping[str, str] | None = None, **more
     return subprocess.Popen(command, env=environment, text=True, errors="replace", start_new_session=True, **more)
 
 
-def finish(process: subprocess.Popen[str], seconds: float = LONGEST) -> Outcome:
+def finish(process: subprocess.Popen[str], seconds: float = WAITING) -> Outcome:
     """Wait for a process; one that hangs is ended."""
     try:
         out, err = process.communicate(timeout=seconds)

@@ -152,17 +152,17 @@ def arguments(run: Path, folder: Path) -> st.SearchStrategy[list[str]]:
         given = st.lists(place, min_size=1, max_size=2)
         return st.tuples(given, more).map(lambda parts: [command, *parts[0], *parts[1]])
 
-    # What would play and draw for real is tried by other kinds; here a run's place is always wrong for those.
-    quick = ["show", "compare", "methods", "envs"]
+    quick = ["show", "compare", "methods", "envs", "metrics", "reproduce"]
     return st.one_of(
         line("train"),
         line("train"),
         st.sampled_from(quick).flatmap(line),
-        st.sampled_from(["eval", "levels", "resume", "check", "study", "report"])
+        # What would play and draw for real, for seconds each: mostly of a run that is none.
+        st.sampled_from(["eval", "levels", "resume", "check", "study", "report", "play", "page", "export", "plot"])
         .flatmap(line)
         .filter(lambda words: str(run) not in words and "." not in words),
         st.lists(st.one_of(st.sampled_from(sorted(COMMANDS)), odd_value), max_size=4).filter(
-            lambda words: not words or words[0] not in ("report", "study", "reproduce", "page", "play")
+            lambda words: not words or words[0] not in ("report", "study", "page", "play", "lab")
         ),
     )
 

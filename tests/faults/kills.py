@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .calls import LONGEST, digest
+from .calls import WAITING, digest
 from .made import arguments, products
 from .tally import Tally
 
@@ -31,6 +31,9 @@ MOMENTS = (
 
 
 def die() -> None:
+    """By itself, or with all its workers, if it is the first of a group."""
+    if os.getpgrp() == os.getpid() and os.getpid() % 2:
+        os.killpg(os.getpid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -149,7 +152,7 @@ def forked(act: Callable[[], int], log: Path) -> int | None:
 
             close_all()
         os._exit(code)
-    until = time.monotonic() + 5 * LONGEST  # some are compiled for longer than others run
+    until = time.monotonic() + WAITING
     while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -198,7 +201,7 @@ def kill(kind: str, wanted: list[str], folder: Path, times: int, rng: random.Ran
             killed += 1
             moments.append(f"{moment} ({number})")
         elif code != 0:
-            tally.note("kills", f"{kind}: {code} after {moments}: {log.read_text()[-1500:]}")
+            tally.note(f"kills, {kind}", f"{code} after {moments}: {log.read_text()[-1500:]}")
             return
     words = ["resume", str(path), "--quiet"]
     if not ((path / "config.toml").exists() or (path / "seeds.json").exists()):
@@ -206,9 +209,9 @@ def kill(kind: str, wanted: list[str], folder: Path, times: int, rng: random.Ran
         words = [*arguments(kind, folder), "--run", str(path)]
     code = forked(lambda: main(words), log)
     found = [digest(run) for run in products(path)] if code == 0 else [f"resume ended with {code}"]
-    problem = "" if found == wanted else f"{kind} after {moments}: {found}, not {wanted}: {log.read_text()[-800:]}"
+    problem = "" if found == wanted else f"after {moments}: {found}, not {wanted}: {log.read_text()[-800:]}"
     for _ in range(killed):
-        tally.note("kills", problem)
+        tally.note(f"kills, {kind}", problem)
         problem = ""
     _clear(path)
 

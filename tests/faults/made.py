@@ -23,6 +23,17 @@ SCHEDULE = {"train.log-every": "2", "train.checkpoint-every": "2", "train.evalua
 ITERATIONS = 12
 MATRIX = {"train.levels": "8", "train.rollout": "4"}
 
+WALKER = {
+    "env.max-steps": "12",
+    "env.workers": "2",
+    "network.head": "8",
+    "ppo.epochs": "2",
+    "ppo.minibatches": "2",
+    "train.levels": "8",
+    "train.rollout": "8",
+    "train.episodes": "1",
+}
+
 CORRIDOR = '''
 """A corridor of some length, in Gymnasium: walk to its end."""
 import gymnasium, jax, numpy as np
@@ -56,8 +67,10 @@ RUNS = {
     "paired": ["maze", "paired"],
     "repaired": ["maze", "repaired", "--replay.capacity=16"],
     "tscl": ["maze", "tscl", "--train.training-set=16"],
+    "learned editor": ["maze", "accel", "--replay.capacity=16", "--evolve.editor=learned"],
     "two seeds": ["maze", "accel", "--replay.capacity=16", "--seeds=2"],
     "two devices": ["maze", "accel", "--replay.capacity=16", "--train.devices=2"],
+    "walker": ["walker", "robust-plr", "--replay.capacity=16"],
     "workers": ["corridor.py", "robust-plr", "--replay.capacity=16"],
     "alp-gmm": ["corridor.py", "alp-gmm", "--mixture.fit-every=16", "--mixture.history=32"],
 }
@@ -68,7 +81,7 @@ def arguments(name: str, folder: Path) -> list[str]:
     """Of `tutelage train`, for a run of some kind that takes a second or so once it is compiled."""
     environment, *rest = RUNS[name]
     given = {word.partition("=")[0].removeprefix("--") for word in rest}
-    shape = {"maze": MAZE, "matrix": MATRIX}.get(environment, {})
+    shape = {"maze": MAZE, "matrix": MATRIX, "walker": WALKER}.get(environment, {})
     levels, rollout = int(shape.get("train.levels", 8)), int(shape.get("train.rollout", 8))
     options = {**shape, **SCHEDULE, "steps": str(ITERATIONS * levels * rollout)}
     options = {key: value for key, value in options.items() if key not in given}

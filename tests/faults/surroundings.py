@@ -1,4 +1,4 @@
-"""Streams that are closed or full, signals, disks that are full or read-only, users without a home."""
+"""Streams that are closed or full, and signals."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from .calls import Outcome, digest, finish, run, start
+from .calls import digest, finish, run, start
 from .made import arguments
 from .tally import Tally
 
@@ -44,9 +43,9 @@ def _shell(line: str) -> subprocess.Popen[str]:
     return subprocess.Popen(["bash", "-c", line], text=True, errors="replace", start_new_session=True, **pipes)
 
 
-def training_into_nowhere(wanted: str, folder: Path, tally: Tally) -> None:
+def training_into_nowhere(wanted: str, folder: Path, tally: Tally, only: slice = slice(None)) -> None:
     """A run whose progress nobody can read ends in the same bits."""
-    for name, redirection in STREAMS.items():
+    for name, redirection in list(STREAMS.items())[only]:
         path = folder / f"nowhere-{name.replace(' ', '-')}"
         words = [word for word in arguments("accel", folder) if word != "--quiet"]
         line = subprocess.list2cmdline([sys.executable, "-m", "tutelage.cli", *words, "--run", str(path)])
@@ -54,7 +53,8 @@ def training_into_nowhere(wanted: str, folder: Path, tally: Tally) -> None:
         problem = outcome._replace(err=outcome.err or "said elsewhere").problem((0, 1))
         if not problem and (found := digest(path)) != wanted:
             problem = f"ended in {found} and not {wanted}"
-        tally.note("streams", f"training, {name}: {problem}" if problem else "")
+        tally.note("nowhere", f"{name}: {problem}" if problem else "")
+        shutil.rmtree(path, ignore_errors=True)
 
 
 # --- signals
@@ -67,114 +67,64 @@ SIGNALS = {
     "Ctrl-C five times": [signal.SIGINT] * 5,
     "everything at once": [signal.SIGHUP, signal.SIGTERM, signal.SIGINT],
 }
+TARGETS = ("everybody", "the parent", "a worker")
 
 
 def signals(kind: str, wanted: list[str], folder: Path, rng: random.Random, tally: Tally, only: str = "") -> None:
-    """Signals to everybody in a run's group at some time. It stops in good order, and goes on to the same end."""
-    for name, sent in SIGNALS.items() if not only else [(only, SIGNALS[only])]:
-        path = folder / f"signal-{rng.randrange(10**9)}"
-        words = [word for word in arguments(kind, folder) if word != "--quiet"]
-        # Long enough to be met on its way, and then to its own end.
-        process = start([*words, "--run", str(path)])
-        if rng.random() < 0.8:
-            _wait_for(path / "metrics.jsonl", process)
-        else:
-            time.sleep(rng.uniform(0.2, 3.0))
-        time.sleep(rng.uniform(0.0, 0.3))
-        for number in sent:
-            with suppress(ProcessLookupError):
+    """One sort of signals, at some time. A run stops in good order, and goes on to the same end; a worker does not mind
+    what is meant for who trains.
+    """
+    name, target = only or rng.choice(list(SIGNALS)), "everybody" if only else rng.choice(TARGETS)
+    target = "everybody" if target == "a worker" and kind not in ("workers", "walker") else target
+    sent = SIGNALS[name]
+    path = folder / f"signal-{rng.randrange(10**9)}"
+    words = [word for word in arguments(kind, folder) if word != "--quiet"]
+    process = start([*words, "--run", str(path)])
+    started = rng.random() < 0.8
+    if started or target == "a worker":
+        _wait_for(path / "metrics.jsonl", process)
+    else:
+        time.sleep(rng.uniform(0.2, 3.0))
+    time.sleep(rng.uniform(0.0, 0.3))
+    begun = (path / "metrics.jsonl").exists()
+    for number in sent:
+        with suppress(ProcessLookupError):
+            if target == "everybody":
                 os.killpg(process.pid, number)
-            time.sleep(rng.choice([0.0, 0.05, 0.2]))
-        outcome = finish(process)
-        # Before it trains, nobody is there to stop in good order.
-        problem = outcome._replace(err=outcome.err or "stopped").problem(
-            (0, 2, 130, *(-number for number in set(sent)))
-        )
-        if not problem and (path / "config.toml").exists():
-            again = run(["resume", str(path), "--quiet"])
-            problem = again.problem((0,)) or ("" if digest(path) == wanted[0] else "another result")
-        tally.note("signals", f"{name}, {kind}: {problem}" if problem else "")
-        shutil.rmtree(path, ignore_errors=True)
+            elif target == "the parent":
+                process.send_signal(number)
+            else:
+                for child in _children(process.pid):
+                    os.kill(child, number)
+        time.sleep(rng.choice([0.0, 0.05, 0.2]))
+    outcome = finish(process)
+    endings = (0, 130, *(-number for number in set(sent))) if begun else (0, 2, 130, *(-number for number in set(sent)))
+    if target == "a worker":
+        endings = (0,)
+    elif begun and len(sent) == 1:
+        endings = (0, 130)
+    # Before it trains, nobody is there to stop in good order.
+    problem = outcome._replace(err=outcome.err or "stopped").problem(endings)
+    if not problem and begun and "resource_tracker" in outcome.err:
+        problem = f"the tracker of shared memory complains: {outcome.err[-500:]}"
+    if not problem and any((path / file).exists() for file in ("config.toml", "seeds.json")):
+        again = run(["resume", str(path), "--quiet"])
+        problem = again.problem((0,)) or ("" if digest(path) == wanted[0] else "another result")
+    tally.note("signals", f"{name} to {target}, {kind}: {problem}" if problem else "")
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _children(parent: int) -> list[int]:
+    """The workers of a process of ours: its children that are Python's spawned processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            above = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if above == parent and b"spawn_main" in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+    return found
 
 
 def _wait_for(file: Path, process: subprocess.Popen[str]) -> None:
-    for _ in range(2000):
-        if file.exists() or process.poll() is not None:
-            return
+    while not file.exists() and process.poll() is None:
         time.sleep(0.03)
-
-
-# --- disks
-
-
-def full_disk(wanted: str, folder: Path, rng: random.Random, tally: Tally, kind: str = "accel") -> None:
-    """No file may grow beyond some size, which the system itself refuses: then there is room again, and it goes on."""
-    path = folder / f"full-{rng.randrange(10**9)}"
-    limit = rng.choice([0, 100, 400, 1000, 3000, 20_000, 40_000])
-    # The limit is set by the process itself, before it becomes the command.
-    limited = (
-        "import os, resource as r, sys; r.setrlimit(r.RLIMIT_FSIZE, (int(sys.argv[1]), r.RLIM_INFINITY));"
-        "os.execv(sys.executable, [sys.executable, '-m', 'tutelage.cli', *sys.argv[2:]])"
-    )
-    words = arguments(kind, folder)
-    command = [sys.executable, "-c", limited, str(limit), *words, "--run", str(path)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    first = finish(subprocess.Popen(command, text=True, errors="replace", start_new_session=True, **pipes))
-    problem = first.problem((0, 2))
-    tally.note("a full disk", f"limit {limit}: {problem}" if problem else _goes_on(path, words, wanted))
-
-
-def _goes_on(path: Path, words: list[str], wanted: str) -> str:
-    """With room again, the run ends where it should."""
-    if (path / "config.toml").exists():
-        again = run(["resume", str(path), "--quiet"])
-    else:
-        shutil.rmtree(path, ignore_errors=True)
-        again = run([*words, "--run", str(path)])
-    problem = again.problem((0,)) or ("" if digest(path) == wanted else "another result")
-    shutil.rmtree(path, ignore_errors=True)
-    return problem
-
-
-def as_nobody(home: str | None, folder: Path) -> dict[str, object]:
-    """A user id that nobody has, which root can take; permissions then mean something. Others stay who they are."""
-    folder.chmod(0o777)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("HOME", "XDG", "JAX_COMP"))}
-    more: dict[str, object] = {"env": clean | ({"HOME": home} if home else {})}
-    return more | ({"user": 54321, "group": 54321, "extra_groups": []} if os.getuid() == 0 else {})
-
-
-def users(run_path: Path, folder: Path, tally: Tally) -> None:
-    """Somebody without a name, without a home, with a home that cannot be written, and a run that may not be."""
-    shared = folder / "shared"
-    shutil.copytree(run_path, shared)
-    for path in (shared, *shared.rglob("*")):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    (folder / "closed").mkdir(exist_ok=True)
-    (folder / "closed").chmod(0o000)
-    cases: list[tuple[str, list[str], Callable[[Outcome], bool]]] = [
-        ("show", ["show", str(shared)], lambda outcome: outcome.code == 0),
-        ("compare", ["compare", str(shared)], lambda outcome: outcome.code == 0),
-        ("resume read-only", ["resume", str(shared)], lambda outcome: outcome.code == 2),
-        ("eval read-only", ["eval", str(shared), "--episodes", "1"], lambda outcome: outcome.code in (0, 2)),
-        ("train there", [*arguments("plr", folder), "--run", str(shared / "x")], lambda outcome: outcome.code == 2),
-        ("a closed directory", ["show", str(folder / "closed" / "x")], lambda outcome: outcome.code == 2),
-    ]
-    for home in (None, "/nonexistent", str(folder / "closed")):
-        for name, words, right in cases:
-            settings = as_nobody(home, folder)
-            command = [sys.executable, "-m", "tutelage.cli", *words]
-            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-            try:
-                process: subprocess.Popen[str] = subprocess.Popen(
-                    command, text=True, errors="replace", start_new_session=True, **pipes, **settings
-                )
-            except PermissionError:  # this Python is in a place that others may not enter
-                return
-            outcome = finish(process)
-            problem = outcome.problem() or ("" if right(outcome) or os.getuid() != 0 else f"{outcome}")
-            tally.note("users", f"{name}, home {home}: {problem}" if problem else "")
-    for path in (shared, *shared.rglob("*")):
-        path.chmod(0o755)
-    (folder / "closed").chmod(0o755)
-    shutil.rmtree(shared)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import multiprocessing
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from . import memory
 from .environment import HostEnvironment
 from .fields import Field, arrays, nested
 from .settings import PATIENCE
-from .worker import ALL, DONE, FINAL, OBS, PARTS, QUIT, RESET, STEP, work
+from .worker import ALL, DONE, FINAL, OBS, PARTS, QUIT, RESET, STEP, STOPPING, work
 
 _open: dict[HostEnvironment, Fleet] = {}
 
@@ -68,6 +69,18 @@ def _unguarded() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Within, processes start with the signals blocked that ask a run to stop, until they have said how they take
+    them: one that is sent to everybody must not end a worker, or the tracker of shared memory, that is just starting.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @atexit.register
 def close_all() -> None:
     """End all workers."""
@@ -90,7 +103,8 @@ class Fleet:
             Field("seed", (number,), "int64"),
             Field("busy", (number,), "int64"),
         ]
-        self._memory = memory.create(sum(f.bytes for f in fields))
+        with _blocked():
+            self._memory = memory.create(sum(f.bytes for f in fields))
         self.shared = arrays(self._memory, fields)
         # Not a fork: a process with JAX's threads must not be forked.
         context = multiprocessing.get_context("spawn")
@@ -102,7 +116,7 @@ class Fleet:
                 here, there = context.Pipe()
                 arguments = (there, self._memory.name, fields, range(start, stop), env.maker)
                 process = context.Process(target=work, args=arguments, daemon=True)
-                with _unguarded():
+                with _unguarded(), _blocked():
                     process.start()
                 there.close()
                 self._pipes.append(here)
@@ -159,7 +173,8 @@ class Fleet:
         observation of the episode that has ended. Everywhere else the two are the same.
         """
         self._receive("playing a step")
-        found = {name: self.shared[name][PARTS[part]].copy() for name in ("reward", "terminated", "truncated")}
+        found = {name: self.shared[name][PARTS[part]].view(np.uint8) != 0 for name in ("terminated", "truncated")}
+        found["reward"] = self.shared["reward"][PARTS[part]].copy()
         obs = final = self._seen(OBS, part)
         # An observation may be large. (To count is many times as fast as to ask for any.)
         if np.count_nonzero(found["terminated"]) or np.count_nonzero(found["truncated"]):
@@ -200,12 +215,13 @@ class Fleet:
                 except (EOFError, OSError):
                     raise self._trouble(index, doing, "has died") from None
                 if said != DONE:
-                    answer = json.loads(said)
-                    raise self._trouble(index, doing, f"failed with {answer['error']}", answer["trace"])
+                    raise self._trouble(index, doing, *_complaint(said))
 
     def _trouble(self, index: int, doing: str, what: str, trace: str = "") -> UserError:
         """A sentence that names the worker, what it was doing and the level it was doing it on."""
-        at = int(self.shared["busy"][self._mine[index].start])
+        mine = self._mine[index]
+        at = int(self.shared["busy"][mine.start])
+        at = at if at in mine else mine.start  # what a simulator writes beside its own arrays can be anything
         level = {name: value[at].tolist() for name, value in self.shared.items() if name.startswith("level/")}
         shown = ", ".join(f"{name.removeprefix('level/') or 'level'} = {value}" for name, value in level.items())
         process = self._processes[index]
@@ -214,3 +230,12 @@ class Fleet:
         kind = f" Its level: {shown[:2000]}." if doing != "making its environments" else ""
         more = f"\n{trace}" if trace else ""
         return UserError(f"Worker {index} {what}{code} while {doing} in environment {at}.{kind}{more}")
+
+
+def _complaint(said: bytes) -> tuple[str, str]:
+    """What a worker says went wrong, and where."""
+    try:
+        answer = json.loads(said)
+        return f"failed with {answer['error']}", str(answer["trace"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return f"answered what no worker answers ({said[:40]!r})", ""

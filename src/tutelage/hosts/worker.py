@@ -11,6 +11,7 @@ import os
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from typing import NamedTuple
@@ -21,6 +22,9 @@ from .fields import Field, arrays
 from .one_by_one import OneByOne
 from .simulator import BatchSimulator, Maker, Slots, called
 from .spaces import Malformed
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What asks a run to stop. Processes are started with these blocked."""
 
 RESET, STEP, QUIT = b"r", b"s", b"q"
 DONE = b"."
@@ -37,8 +41,11 @@ They differ where an episode has ended, for there another has been started.
 
 def work(pipe: Connection, memory_name: str, fields: Sequence[Field], mine: range, maker: Maker) -> None:
     """The life of a worker that plays the slots ``mine``."""
-    # Ctrl-C is for who trains: it ends the iteration first, and that needs its workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C, a closed terminal and a polite kill reach everybody, but are for who trains: it ends the iteration first,
+    # and that needs its workers. They end when the pipe does.
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     # Should the environment's file use JAX to draw levels, it must not take an accelerator here.
     os.environ["JAX_PLATFORMS"] = "cpu"
     if hasattr(os, "SCHED_BATCH"):
@@ -56,12 +63,20 @@ def work(pipe: Connection, memory_name: str, fields: Sequence[Field], mine: rang
     except (EOFError, BrokenPipeError):
         pass  # whoever asks is gone, and so is the need for an answer
     except BaseException as error:
-        said = {"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
-        pipe.send_bytes(json.dumps(said).encode())
+        said = {"error": _said(error), "trace": traceback.format_exc()}
+        with suppress(OSError):  # nobody is there any more
+            pipe.send_bytes(json.dumps(said).encode())
     finally:
         del player
         shared.clear()
         memory.close()
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # one of a simulator's own, which cannot even be said
+        return type(error).__name__
 
 
 class _Batch(NamedTuple):
