@@ -27,7 +27,7 @@ EPISODES = 200
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", default="4M", help="environment steps to train for (default 4M)")
-    parser.add_argument("--seed", default="0", help="everything random comes from this (default 0)")
+    parser.add_argument("--seed", default="0", help="seed of all randomness (default 0)")
     options = parser.parse_args()
 
     # A preset, changed by the same dotted names that the command line takes.

@@ -142,8 +142,8 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
             [*ACCEL, *settings(train__suite="thesis12")],
             "There is no suite called 'thesis12'. Did you mean thesis-12",
         ),
-        (["train"], "Say what to train on and how, as in: tutelage train maze accel. See `tutelage train --help`."),
-        (["train", "maze"], "Say what to train on and how, as in: tutelage train maze accel."),
+        (["train"], "Name an environment and a method, as in: tutelage train maze accel. See `tutelage train --help`."),
+        (["train", "maze"], "Name an environment and a method, as in: tutelage train maze accel."),
         (
             ["train", "maze", "accel", *settings(replay__rate="2")],
             "replay.rate is 2.0; it is a probability, so give a number from 0 to 1.",
@@ -190,7 +190,7 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
         (["train", "maze", "accel", "--preset"], "Argument --preset: expected one argument. See `tutelage train "),
         (
             ["train", "maze", "accel", "--config", "some.toml"],
-            "--config already says the environment, the method and the preset; leave those out.",
+            "--config already gives the environment, the method and the preset; leave those out.",
         ),
         (["train", "--config", "missing.toml"], "The config file missing.toml could not be read: "),
         (["resume", "missing"], "There is no run directory missing; give one that `tutelage train` made."),

@@ -145,7 +145,7 @@ def test_a_wrong_file_is_refused_with_a_sentence(text: str, sentence: str) -> No
 
 def test_names_are_found_without_a_template() -> None:
     assert names(to_toml(ACCEL)) == ("maze", "accel")
-    with pytest.raises(UserError, match="config.toml does not say its method"):
+    with pytest.raises(UserError, match="config.toml does not give its method"):
         names('environment = "maze"')
     with pytest.raises(UserError, match="x is not valid TOML.*line 1"):
         names("a b", "x")
@@ -230,7 +230,7 @@ def test_checks_of_other_peoples_settings_are_sentences_too() -> None:
 
 def test_describe() -> None:
     rows = {name: rest for name, *rest in describe(ACCEL)}
-    assert rows["ppo.epochs"] == ["int", "5", "passes over each rollout"]
+    assert rows["ppo.epochs"] == ["int", "5", "epochs over each rollout"]
     assert rows["network.core"][:2] == ["lstm | gru | none | separate", "lstm"]
     assert rows["curriculum.replay.rate"][:2] == ["float", "0.8"]
     assert rows["train.steps"][1] == "250_000_000"

@@ -198,7 +198,7 @@ def check_method(path: str) -> Iterator[str]:
     method = find(path)
     if not (is_dataclass(method.settings) and method.settings.__dataclass_params__.frozen):  # pyright: ignore
         raise UserError(
-            f"The settings of {method.name} are no frozen dataclass; write @dataclass(frozen=True) above it."
+            f"The settings of {method.name} are not a frozen dataclass; write @dataclass(frozen=True) above it."
         )
     loose = [part.name for part in fields(method.settings) if not is_dataclass(getattr(method.settings(), part.name))]
     if loose:
@@ -218,7 +218,7 @@ def check_method(path: str) -> Iterator[str]:
             continue
         yield from _check_step(trainer, name)
         return
-    raise UserError(f"No environment of ours can be trained on with {method.name}. {' '.join(refused)}")
+    raise UserError(f"No built-in environment works with {method.name}. {' '.join(refused)}")
 
 
 def _small(name: str, path: str, chosen: Preset, method: Method) -> Trainer:

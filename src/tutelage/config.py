@@ -90,7 +90,7 @@ def names(text: str, source: str = "config.toml") -> tuple[str, str]:
     document = parse_toml(text, source)
     for name in _CHOSEN_FIRST:
         if not isinstance(document.get(name), str):
-            raise UserError(f'{source} does not say its {name}; add a line like {name} = "..." at the top.')
+            raise UserError(f'{source} does not give its {name}; add a line like {name} = "..." at the top.')
     return document["environment"], document["method"]
 
 
@@ -243,14 +243,14 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     try:
         document = tomllib.loads(text)
     except RecursionError:
-        raise UserError(f"{source} is nested too deep to be read; sections are {_DEEPEST} deep at most.") from None
+        raise UserError(f"{source} is nested too deeply to be read; sections are {_DEEPEST} deep at most.") from None
     except ValueError as problem:
         raise UserError(f"{source} is not valid TOML: {problem}. Correct it there.") from problem
     layer: list[Any] = [document]
     for _ in range(_DEEPEST):
         layer = [x for outer in layer if isinstance(outer, dict | list) for x in _inside(outer)]
     if layer:
-        raise UserError(f"{source} is nested too deep to be read; sections are {_DEEPEST} deep at most.")
+        raise UserError(f"{source} is nested too deeply to be read; sections are {_DEEPEST} deep at most.")
     return document
 
 

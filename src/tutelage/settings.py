@@ -79,9 +79,9 @@ class NetworkSettings:
     width: int = option(256, "units of the core", most=WIDEST)
     head: int = option(32, "hidden units of each layer of the policy head and of the value head", most=WIDEST)
     layers: int = option(1, "hidden layers of each head; 0 for policy and value straight from the core", most=DEEPEST)
-    activation: Literal["relu", "tanh"] = option("relu", "what follows each layer of a head")
+    activation: Literal["relu", "tanh"] = option("relu", "activation function after each layer of a head")
     policy: Literal["auto", "gaussian", "beta"] = option(
-        "auto", "how actions are drawn; 'auto': one of several, or gaussian where actions are numbers"
+        "auto", "action distribution; 'auto': categorical, or gaussian for continuous actions"
     )
 
     def __post_init__(self) -> None:
@@ -104,28 +104,28 @@ class PPOSettings:
 
     discount: float = option(0.995, "discount of future rewards")
     gae_lambda: float = option(0.95, "decay of generalised advantage estimation")
-    epochs: int = option(5, "passes over each rollout", most=10_000)
-    minibatches: int = option(1, "minibatches a pass; whole trajectories when the student is recurrent")
+    epochs: int = option(5, "epochs over each rollout", most=10_000)
+    minibatches: int = option(1, "minibatches per epoch; whole trajectories if the student is recurrent")
     clip: float = option(0.2, "clip range of the probability ratio and, if clipped, of the value")
-    value_clip: bool = option(True, "clip the value's change as well")
+    value_clip: bool = option(True, "also clip the change of the value")
     value_coef: float = option(0.5, "weight of the value loss")
     huber: float = option(0.0, "threshold of a Huber value loss; 0 means squared error")
     entropy_coef: float = option(0.0, "weight of the entropy bonus")
     learning_rate: float = option(1e-4, "Adam's step size")
-    anneal: bool = option(False, "let the learning rate fall linearly to 0 at the end of the run")
+    anneal: bool = option(False, "anneal the learning rate linearly to 0 at the end of the run")
     adam_epsilon: float = option(1e-5, "Adam's epsilon")
     max_grad_norm: float = option(0.5, "clip the gradient to this global norm")
     time_limit: Literal["bootstrap", "terminate"] = option(
-        "bootstrap", "at a time limit: go on with the value of what would follow, or treat it as the end"
+        "bootstrap", "at a time limit: bootstrap from the next observation's value, or treat it as terminal"
     )
     average: float = option(
         0.0,
         "decay of an average of the weights, per update: what is evaluated and kept; 0 for the last weights themselves",
     )
-    normalise_returns: bool = option(False, "learn values in units of the running deviation of returns")
-    return_discount: float = option(0.0, "discount of the returns whose deviation is that unit; 0 for ppo.discount")
-    reward_clip: float = option(0.0, "rewards are learned from up to so many of these units; 0 for all they are")
-    normalise_observations: bool = option(False, "see observations relative to their running mean and deviation")
+    normalise_returns: bool = option(False, "normalise returns by their running standard deviation")
+    return_discount: float = option(0.0, "discount of the returns used for that deviation; 0 for ppo.discount")
+    reward_clip: float = option(0.0, "clip normalised rewards to this magnitude; 0 for no clipping")
+    normalise_observations: bool = option(False, "normalise observations by their running mean and standard deviation")
 
     def __post_init__(self) -> None:
         for name in ("discount", "gae_lambda", "return_discount"):
@@ -149,17 +149,17 @@ class RegulariserSettings:
 
     kind: Literal["none", "drac", "ucb-drac", "mixreg"] = option(
         "none",
-        "'drac': act and value alike on changed images; 'ucb-drac': changed as a bandit says; 'mixreg': mixed",
+        "'drac': a loss on augmented images; 'ucb-drac': a bandit picks the augmentation; 'mixreg': mixed images",
     )
     augmentation: AugmentationName = option("crop", "how images are changed")
-    weight: float = option(0.1, "weight of the loss on changed images")
+    weight: float = option(0.1, "weight of the loss on augmented images")
     divergence: Literal["exact", "sampled"] = option(
-        "exact", "policies are compared over all actions, or by one sampled action as in the published code"
+        "exact", "compare policies over all actions, or by one sampled action as in the published code"
     )
-    exploration: float = option(0.1, "bonus of changes that were chosen less often")
-    window: int = option(10, "a change is worth the mean of its last so many pay-offs")
-    try_all: bool = option(True, "try every change once first; the published code does not, and may never leave crop")
-    beta_shape: float = option(0.01, "both shapes of the Beta distribution of mixtures; small: hardly any mixture")
+    exploration: float = option(0.1, "exploration bonus for augmentations chosen less often")
+    window: int = option(10, "number of recent rewards averaged to value an augmentation")
+    try_all: bool = option(True, "try every augmentation once first; the published code may never leave crop")
+    beta_shape: float = option(0.01, "both parameters of the weights' Beta; small: hardly any mixing")
     renormalise: bool = option(False, "normalise advantages again after mixing, per minibatch, as in published code")
 
     def __post_init__(self) -> None:
@@ -186,19 +186,19 @@ class ReplaySettings:
 
     rate: float = option(0.5, "probability of replaying instead of playing new levels")
     schedule: Literal["fixed", "proportional", "all-first"] = option(
-        "fixed", "of a finite training set: 'proportional' replays in the share already seen, 'all-first' once all are"
+        "fixed", "for a finite training set: 'proportional' to the share seen so far, 'all-first' once all were seen"
     )
     capacity: int = option(4000, "levels the buffer holds")
     min_fill: float = option(0.5, "share of the buffer that must be filled before replay starts")
     score: ScoreName = option("pvl", "what makes a level worth replaying")
     prioritisation: Literal["rank", "proportional", "greedy", "uniform"] = option("rank", "from scores to weights")
-    temperature: float = option(0.3, "low: the best levels only; high: close to uniform")
-    staleness: float = option(0.3, "share of replay given to levels that were not played for long")
-    duplicates: bool = option(False, "keep equal levels apart instead of treating them as one")
-    relative: bool = option(False, "a level's best return is the best of all students who played it")
+    temperature: float = option(0.3, "low: only the best levels; high: close to uniform")
+    staleness: float = option(0.3, "share of replay by staleness (time since last played)")
+    duplicates: bool = option(False, "store identical levels separately instead of once")
+    relative: bool = option(False, "take a level's best return over all students that played it")
     attempts: int = option(1, "copies of each level in a batch, scored together; learnability needs several")
     clock: Literal["levels", "replays"] = option(
-        "levels", "what staleness counts: all levels that are played, or replayed ones only"
+        "levels", "what staleness counts: all levels played, or only replayed ones"
     )
 
     def __post_init__(self) -> None:
@@ -239,13 +239,13 @@ class EvolveSettings:
     criterion: Literal["hard", "batch"] = option(
         "hard", "'hard' edits the replayed levels with the highest score minus return; 'batch' edits all of them"
     )
-    parents: int = option(1, "how many levels the hard criterion picks; each is edited equally often")
+    parents: int = option(1, "number of levels the hard criterion picks; each is edited equally often")
     edits: int = option(5, "changes made to each level", most=10_000)
     rate: float = option(1.0, "probability of editing after a replay")
     editor: Literal["random", "learned", "none"] = option(
-        "random", "'learned' is a teacher paid with PVL; 'none' is the ablation: new random levels instead of edits"
+        "random", "'learned': a teacher rewarded with PVL; 'none': ablation, new random levels instead of edits"
     )
-    start: Literal["easy", "random"] = option("easy", "where levels come from that are not edited")
+    start: Literal["easy", "random"] = option("easy", "source of the levels that are not edits")
 
     def __post_init__(self) -> None:
         _share("evolve.rate", self.rate)
@@ -292,11 +292,11 @@ class AdversarySettings:
     """What the designing teacher is paid for, and by whom."""
 
     objective: ObjectiveName = option("regret", "what the teacher maximises")
-    clip: bool = option(False, "pay the teacher no less than 0; the thesis does not")
+    clip: bool = option(False, "clip the teacher's reward at 0 from below; the thesis does not")
     antagonist: Literal["mean", "best"] = option(
-        "mean", "of the better student's episodes: their mean return, or the best of them, which is never below it"
+        "mean", "the antagonist's mean return, or its best episode, which is never lower"
     )
-    students: int = option(2, "students; the first, the protagonist, is the product", most=10_000)
+    students: int = option(2, "number of students; the first, the protagonist, is evaluated and exported", most=10_000)
 
     def idle(self) -> dict[str, str]:
         reason = f"adversary.objective is {self.objective}"
@@ -319,11 +319,11 @@ class AdversarySettings:
 class MixtureSettings:
     """Gaussians over levels and their learning progress (Portelas et al., 2019; what chapter 5 compares with)."""
 
-    fit_every: int = option(250, "levels between two fits; as many are fitted, and as many are random before the first")
+    fit_every: int = option(250, "levels between two fits, levels per fit, and random levels before the first")
     explore: float = option(0.2, "share of levels that are uniformly random")
-    fewest: int = option(2, "least number of Gaussians to try")
-    most: int = option(10, "greatest number of Gaussians to try; the AIC decides")
-    history: int = option(10_000, "progress is measured against the nearest of so many levels before")
+    fewest: int = option(2, "smallest number of Gaussians to try")
+    most: int = option(10, "largest number of Gaussians to try; AIC decides")
+    history: int = option(10_000, "number of earlier levels among which the nearest is found to measure progress")
 
     def __post_init__(self) -> None:
         _share("mixture.explore", self.explore)
@@ -340,13 +340,13 @@ class MixtureSettings:
 class BanditSettings:
     """Which levels of a finite set to play, by the slope of their returns (thesis, Table B.1: TSCL Window)."""
 
-    window: int = option(10, "iterations of a level whose returns a line is put through")
+    window: int = option(10, "most recent returns per level used to fit its slope")
     rate: float = option(1.0, "learning rate: how much the newest slope counts")
-    policy: Literal["epsilon-greedy", "boltzmann"] = option("epsilon-greedy", "from absolute slopes to probabilities")
-    epsilon: float = option(0.5, "epsilon-greedy: probability of any level instead of the steepest")
-    temperature: float = option(1.0, "boltzmann: low: the steepest levels only; high: close to uniform")
-    staleness: float = option(0.0, "share given to levels that were not played for long, as in replay")
-    optimism: float = option(1.0, "slope assumed of a level that was played less than twice")
+    policy: Literal["epsilon-greedy", "boltzmann"] = option("epsilon-greedy", "from slopes to probabilities")
+    epsilon: float = option(0.5, "epsilon-greedy: probability of a uniformly random level instead of the steepest")
+    temperature: float = option(1.0, "boltzmann: low: only the steepest levels; high: close to uniform")
+    staleness: float = option(0.0, "share of draws by staleness, as in replay")
+    optimism: float = option(1.0, "slope assumed for a level played fewer than twice")
 
     def __post_init__(self) -> None:
         require(self.window >= 2, f"bandit.window is {self.window}; a slope needs at least 2 returns.")
@@ -372,7 +372,7 @@ class ScanSettings:
     keep: int = option(1000, "levels kept until the next scan: those with the highest score")
     share: float = option(0.5, "share of a training batch that is drawn from the kept levels; the rest is new")
     score: Literal["learnability", "exact-regret"] = option(
-        "learnability", "'learnability' is p(1 - p), of the share p of solved attempts"
+        "learnability", "'learnability' is p(1 - p), where p is the share of attempts solved"
     )
 
     def __post_init__(self) -> None:
@@ -406,17 +406,17 @@ class ScanSettings:
 class TrainSettings:
     """The shape of a run. One iteration proposes a batch of levels, plays it, and perhaps learns from it."""
 
-    seed: int = option(0, "everything random comes from this", most=LARGEST)
+    seed: int = option(0, "seed of all randomness", most=LARGEST)
     shared_seed: int = option(OWN, "seed for the replay and edit decisions; -1 for the run's own seed", most=LARGEST)
     steps: int = option(
         250_000_000,
         "environment steps of one student in the whole run, on all its levels, learned from or not",
         most=LARGEST,
     )
-    levels: int = option(32, "levels a student plays at once")
+    levels: int = option(32, "levels per batch")
     rollout: int = option(256, "steps on each level in an iteration")
-    devices: int = option(1, "devices that share the levels of a batch, counted over all processes")
-    training_set: int = option(0, "train on so many random levels, drawn once; 0 for new ones without end")
+    devices: int = option(1, "devices that the batch is sharded over, in total over all processes")
+    training_set: int = option(0, "size of a fixed training set; 0 for an unlimited supply of new levels")
     grounding: GroundingName = option(
         "none",
         "of hidden parameters: 'naive' draws them anew for each episode, 'samplr' learns from fictitious transitions",
@@ -492,7 +492,7 @@ class Settings:
         require(
             train.training_set == 0 or train.training_set >= train.levels,
             f"train.training_set is {train.training_set}, fewer than the {train.levels} levels of one batch; "
-            "give more, or 0 for new levels without end.",
+            "give more, or 0 for an unlimited supply of new levels.",
         )
         for part in fields(self.curriculum):
             check = getattr(getattr(self.curriculum, part.name), "check", None)

@@ -401,12 +401,12 @@ WRONG = {
     "easy gives other levels": (
         '{"easy": lambda key: {"goal": 1.5}}',
         "easy() in {path} gives levels of other shapes or types than sample(): {{'goal': 'float32[]'}} and not "
-        "{{'goal': 'int32[]'}}; let them agree.",
+        "{{'goal': 'int32[]'}}; make them agree.",
     ),
     "a test gives other levels": (
         '{"tests": {"far": {"gaol": 7}}}',
         "The test level 'far' in {path} has other shapes or types than sample(): {{'gaol': 'int32[]'}} and not "
-        "{{'goal': 'int32[]'}}; let them agree.",
+        "{{'goal': 'int32[]'}}; make them agree.",
     ),
     "an encoder that is a name": (
         '{"encoder": "cnn"}',

@@ -69,7 +69,7 @@ def test_a_file_without_names_is_one_level():
         ("// only words\n", "mine.txt has no levels"),
         ("== A\n\n== B\n#\n", "mine.txt, line 1: there is no level below the name 'A'; write one there."),
         ("== A\n#\n== A\n#\n", "mine.txt, line 3: the name 'A' was given in line 1 already; give each once."),
-        ("==\n#\n", "mine.txt, line 1: the name of a level is ''; give 1 to 80 letters, digits or signs."),
+        ("==\n#\n", "mine.txt, line 1: the name of a level is ''; give 1 to 80 printable characters."),
         ("== a\x07b\n#\n", "mine.txt, line 1: the name of a level is 'a\\\\x07b'"),
     ],
 )
@@ -177,7 +177,7 @@ def test_a_level_without_a_text_form_is_json(own):
     [
         ("no", "The level is not JSON"),
         ("[" * 100_000, "The level is not JSON"),
-        ("[1]", "The level is JSON, but no object; give one with 'at' .float32.3.."),
+        ("[1]", "The level is JSON, but not an object; give one with 'at' .float32.3.."),
         ('{"at": [1, 2, 3]}', "The level has the fields 'at'; give"),
         ('{"at": [1, 2], "seed": 1}', "The level's 'at' is not float32.3."),
         ('{"at": [1, 2, "x"], "seed": 1}', "The level's 'at' is not float32.3."),

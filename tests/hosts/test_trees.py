@@ -245,7 +245,7 @@ def test_spaces_of_which_no_tree_can_be_made_are_refused_in_a_sentence():
         observed(spaces.Dict({"a": spaces.Tuple([box, spaces.Sequence(box)])}))
     with pytest.raises(UserError, match="entries 'a' and 'a/b'.*rename one"):
         observed(spaces.Dict({"a/b": box, "a": box}))
-    with pytest.raises(UserError, match="nothing to see"):
+    with pytest.raises(UserError, match="which is empty"):
         observed(spaces.Dict({}))
     assert [one.field.name for one in observed(spaces.Dict({"arm/angle": box, "arm/speed": box}))] == [
         "arm/angle",

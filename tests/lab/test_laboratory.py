@@ -289,7 +289,7 @@ def test_a_directory_of_runs_is_all_its_runs(runs: tuple[Path, Path]):
     assert {run.path for run in directories([str(runs[0].parent)])} == set(runs)
     with pytest.raises(UserError, match="was named twice"):
         directories([str(runs[0]), str(runs[0])])
-    with pytest.raises(UserError, match="is no run"):
+    with pytest.raises(UserError, match="is not a run"):
         directories([str(runs[0] / "checkpoints")])
 
 

@@ -63,7 +63,7 @@ def test_only_evaluations_of_the_product_as_it_acts_count_and_most_episodes_win(
 def test_what_is_no_run_is_refused(tmp_path: Path):
     with refused("There is no run directory"):
         read([tmp_path / "nothing"])
-    with refused("is no run: it has no config.toml"):
+    with refused("is not a run: it has no config.toml"):
         read([tmp_path])
     with refused("No runs were given"):
         read([])
@@ -260,7 +260,7 @@ def test_two_seeds_have_a_standard_error_and_no_interval(runs: list[Path]):
 
 
 def test_the_level_of_intervals_is_checked_and_used(runs: list[Path]):
-    with refused("The level of an interval is 95.0"):
+    with refused("The confidence level of an interval is 95.0"):
         compare(runs, level=95.0)
     wide, narrow = compare(runs, level=0.99).standings[1].mean, compare(runs, level=0.5).standings[1].mean
     assert wide.ends is not None

@@ -85,7 +85,7 @@ def test_the_studies_of_the_thesis_have_its_methods_blocks_and_seeds() -> None:
         ("steps = 192", "step = 192", "In study.toml: There is no key of a study called 'step'. Did you mean steps"),
         ('"plr"', '"prl"', "In study.toml: There is no method called 'prl'. Did you mean plr"),
         ('"matrix"', '"matrx"', "In study.toml: There is no environment called 'matrx'. Did you mean matrix?"),
-        ('environment = "matrix"', "", 'study.toml does not say its environment; add a line, as in environment = "'),
+        ('environment = "matrix"', "", 'study.toml does not give its environment; add a line, as in environment = "'),
         ("steps = 192", 'preset = "fast"', "In study.toml: There is no preset of matrix called 'fast'."),
         ("steps = 192", "preset = 1", "preset is 1 in study.toml; give a name in quotes."),
         ("seeds = [0, 1]", "", "study.toml has no list of seeds; give at least one, as in seeds = [0, 1, 2]."),

@@ -196,7 +196,7 @@ def test_killed_seeds_go_on_as_if_they_had_not_been(whole: list[Run], tmp_path: 
 
 
 def test_one_seed_does_not_go_on_without_the_others_but_its_copy_does(whole: list[Run], stopped: Path) -> None:
-    with pytest.raises(UserError, match=rf"go on with all of them: `tutelage resume {stopped}`"):
+    with pytest.raises(UserError, match=rf"resume all of them: `tutelage resume {stopped}`"):
         tutelage.resume(stopped / "seed-5")
     shutil.copytree(stopped / "seed-5", stopped.parent / "copy")
     alone = tutelage.resume(stopped.parent / "copy")

@@ -85,7 +85,7 @@ def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
 def test_only_a_run_is_opened(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="There is no run directory .*none; give one that `tutelage train` made"):
         RunDirectory.open(tmp_path / "none")
-    with pytest.raises(UserError, match=r"is no run: it has no config.toml"):
+    with pytest.raises(UserError, match=r"is not a run: it has no config.toml"):
         RunDirectory.open(tmp_path)
 
 

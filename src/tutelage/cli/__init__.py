@@ -69,7 +69,7 @@ def _run(arguments: list[str]) -> int:
         return 0
     for word in arguments:
         if "\0" in word:
-            raise UserError("An argument has a zero byte in it, which no name has; leave it out.")
+            raise UserError("An argument contains a zero byte, which no name can; leave it out.")
     if arguments[0] not in COMMANDS:
         raise unknown("command", arguments[0], COMMANDS)
     while True:

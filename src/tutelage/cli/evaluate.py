@@ -20,10 +20,8 @@ def run(arguments: list[str]) -> int:
     )
     parser.add_argument("--episodes", type=whole_number(1_000_000), help="episodes on each task (default 100)")
     parser.add_argument("--seed", type=whole_number(LARGEST), default=0, help="seed of the test episodes (default 0)")
-    parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
-    parser.add_argument(
-        "--student", type=whole_number(MANY), default=0, help="which student (default 0, the run's product)"
-    )
+    parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of sampling")
+    parser.add_argument("--student", type=whole_number(MANY), default=0, help="which student (default 0)")
     parser.add_argument(
         "--worst-of",
         type=whole_number(10_000_000),

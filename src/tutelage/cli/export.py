@@ -18,7 +18,7 @@ def run(arguments: list[str]) -> int:
     )
     parser.add_argument("--jax", metavar="FILE", help="one step as a program of jax.export as well")
     parser.add_argument("--onnx", metavar="FILE", help="one step as ONNX as well")
-    parser.add_argument("--student", type=int, default=0, help="which student (default 0, the run's product)")
+    parser.add_argument("--student", type=int, default=0, help="which student (default 0)")
     options = parser.parse_args(arguments)
     start_jax()
     from ..runs import session

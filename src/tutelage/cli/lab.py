@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument(
         "--host", default="127.0.0.1", help="another address than this machine's own; visitors then need a token"
     )
-    parser.add_argument("--token", default="", help="the token to be asked for, instead of a random one")
+    parser.add_argument("--token", default="", help="token that visitors need, instead of a random one")
     parser.add_argument(
         "--keep", default="lab-levels.txt", metavar="FILE", help="where levels are kept (default lab-levels.txt)"
     )
@@ -35,12 +35,12 @@ def run(arguments: list[str]) -> int:
     require(0 <= options.port < 65_536, f"--port is {options.port}; give a number from 0 to 65535.")
     require(
         not options.token or (len(options.token) >= SHORTEST_TOKEN and options.token.isalnum()),
-        f"--token is too short or has signs in it; give at least {SHORTEST_TOKEN} letters and digits.",
+        f"--token is too short or has other characters in it; give at least {SHORTEST_TOKEN} letters and digits.",
     )
     keep = Path(options.keep)
     require(
         keep.suffix == ".txt" and keep.parent.is_dir() and not keep.is_dir(),
-        f"Levels cannot be kept in {keep}; give a file that ends in .txt, in a directory that is there.",
+        f"Levels cannot be kept in {keep}; give a file that ends in .txt, in an existing directory.",
     )
     if not (find_spec("starlette") and find_spec("uvicorn")):
         raise UserError("The lab needs Starlette and uvicorn, which are not installed: pip install 'tutelage[lab]'.")

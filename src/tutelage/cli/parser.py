@@ -53,7 +53,9 @@ def parser_of(command: str) -> Parser:
 
 def add_trust(parser: argparse.ArgumentParser) -> None:
     """Read by ``main``, which runs a command again once a file is trusted."""
-    parser.add_argument(TRUST, action="store_true", help="run the Python files that are named there, and remember them")
+    parser.add_argument(
+        TRUST, action="store_true", help="allow the Python files that the run names to be executed, and remember them"
+    )
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +65,7 @@ def add_log(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SINK",
-        help="copy the figures to tensorboard or wandb as well; can be given twice",
+        help="also log to tensorboard or wandb; can be given twice",
     )
 
 
@@ -104,11 +106,12 @@ def add_comparison(parser: argparse.ArgumentParser, intervals: bool = True) -> N
         choices=("solved", "return"),
         help="of each task (default: solved; return while nothing was solved)",
     )
-    parser.add_argument(
-        "--against", default="", metavar="METHOD", help="the method others are held against (the first)"
-    )
+    parser.add_argument("--against", default="", metavar="METHOD", help="the reference method (default: the first)")
     if not intervals:
         return
     parser.add_argument(
-        "--interval", type=float, metavar="LEVEL", help="insist on intervals of this level, such as 0.95"
+        "--interval",
+        type=float,
+        metavar="LEVEL",
+        help="confidence level of intervals, such as 0.95; refused below three seeds",
     )

@@ -18,17 +18,15 @@ def run(arguments: list[str]) -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--level", metavar="FILE", help="levels of your own, in a text file (docs/suite-files.md)")
     which.add_argument("--suite", default="", help="a suite or a single task (default: the run's own suite)")
-    parser.add_argument("--gif", metavar="FILE", help="write the episode as a moving picture")
+    parser.add_argument("--gif", metavar="FILE", help="write the episode as a GIF")
     parser.add_argument("--mp4", metavar="FILE", help="write the episode as a video; needs ffmpeg")
     parser.add_argument("--png", metavar="FILE", help="write up to twelve frames as one picture")
     parser.add_argument("--seed", type=whole_number(LARGEST), default=0, help="seed of the episode (default 0)")
     parser.add_argument(
         "--episode", type=whole_number(1_000_000), default=0, help="which episode of this seed (default 0)"
     )
-    parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of drawing one")
-    parser.add_argument(
-        "--student", type=whole_number(MANY), default=0, help="which student (default 0, the run's product)"
-    )
+    parser.add_argument("--greedy", action="store_true", help="take the likeliest action instead of sampling")
+    parser.add_argument("--student", type=whole_number(MANY), default=0, help="which student (default 0)")
     options = parser.parse_args(arguments)
     wanted = {f".{kind}": getattr(options, kind) for kind in ("gif", "mp4", "png") if getattr(options, kind)}
     for suffix, file in wanted.items():

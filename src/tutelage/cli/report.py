@@ -19,7 +19,7 @@ def run(arguments: list[str]) -> int:
         "--top", type=whole_number(MANY), default=12, help="how many of a buffer's best levels to draw (default 12)"
     )
     parser.add_argument(
-        "--no-pictures", action="store_true", help="draw no levels and no episodes: quick, and without JAX"
+        "--no-pictures", action="store_true", help="leave out pictures of levels and episodes: fast, and needs no JAX"
     )
     options = parser.parse_args(arguments)
     if options.top < 1:

@@ -19,14 +19,14 @@ def run(arguments: list[str]) -> int:
     parser = parser_of("reproduce")
     parser.add_argument("name", nargs="?", default="", help="a table or figure; without it, all are listed")
     parser.add_argument(
-        "--scale", choices=("laptop", "full"), help="run its study, at a size for one's own computer or as published"
+        "--scale", choices=("laptop", "full"), help="run its study, at a size for your own computer or as published"
     )
     parser.add_argument("--out", help="directory for its runs (default runs/reproduce/NAME-SCALE)")
     parser.add_argument("--jobs", type=whole_number(MANY), help="runs at once (default: one for each core)")
     parser.add_argument("--engine", default="local", help="local (default) for this machine, or ray")
     options = parser.parse_args(arguments)
     if not options.name:
-        require(options.scale is None, "--scale is of one table or figure; name it, as in `reproduce maze-60`.")
+        require(options.scale is None, "--scale needs the name of a table or figure, as in `reproduce maze-60`.")
         return _list()
     from ..reproduce.catalogue import exhibit
 

@@ -85,11 +85,14 @@ def _parser() -> Parser:
     parser.add_argument("method", nargs="?", help=f"one of: {', '.join(method_names())}; or a Python file")
     parser.add_argument("--preset", default="", help="a named set of settings (`tutelage envs` lists them)")
     parser.add_argument("--config", help="settings from a file, such as the config.toml of another run")
-    parser.add_argument("--seed", help="everything random comes from this (default 0)")
+    parser.add_argument("--seed", help="seed of all randomness (default 0)")
     parser.add_argument(
-        "--seeds", type=whole_number(MANY), default=1, help="train so many seeds, from --seed on, as one program"
+        "--seeds",
+        type=whole_number(MANY),
+        default=1,
+        help="number of seeds to train as one program, starting at --seed",
     )
-    parser.add_argument("--steps", help="environment steps in all, such as 20M")
+    parser.add_argument("--steps", help="total environment steps, such as 20M")
     parser.add_argument(
         "--from",
         dest="start",
@@ -97,10 +100,10 @@ def _parser() -> Parser:
         help="start from this run's student; its network and encoder settings are taken over",
     )
     parser.add_argument("--from-buffer", action="store_true", help="with --from: start with its level buffer as well")
-    parser.add_argument("--grounding", help="of hidden parameters: none, naive or samplr (train.grounding)")
+    parser.add_argument("--grounding", help="grounding of hidden parameters: none, naive or samplr (train.grounding)")
     parser.add_argument(
         "--run",
-        help="directory to be made (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",
+        help="directory to create (default runs/ENVIRONMENT-METHOD-sSEED); several seeds get one each, inside it",
     )
     add_devices(parser, Policy.DEFAULT.value)
     add_log(parser)
@@ -125,12 +128,14 @@ def _print_settings(settings: Settings) -> None:
 def _chosen_settings(options: argparse.Namespace) -> Settings:
     if options.config:
         if options.preset or options.environment:
-            raise UserError("--config already says the environment, the method and the preset; leave those out.")
+            raise UserError("--config already gives the environment, the method and the preset; leave those out.")
         from ..runs.directory import read_settings
 
         return read_settings(options.config)
     if not options.environment or not options.method:
-        raise UserError("Say what to train on and how, as in: tutelage train maze accel. See `tutelage train --help`.")
+        raise UserError(
+            "Name an environment and a method, as in: tutelage train maze accel. See `tutelage train --help`."
+        )
     return preset(options.environment, options.method, options.preset)
 
 

@@ -52,7 +52,7 @@ class Curator:
         since it was sampled is a new one. ``returns``, if given, are remembered as each level's best.
         """
         scores = np.asarray(scores, np.float32)
-        require(scores.ndim == 1, f"scores have the shape {scores.shape}; give one number a level.")
+        require(scores.ndim == 1, f"scores have the shape {scores.shape}; give one number per level.")
         require(bool(np.isfinite(scores).all()), "A score is not finite; give each level a finite score.")
         number = len(scores)
         levels = self._checked(levels, number)

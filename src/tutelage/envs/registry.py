@@ -99,11 +99,11 @@ ENVIRONMENTS: dict[str, EnvironmentEntry] = {
         PackageEntry(
             "minigrid", "MiniGrid's rooms, doors, keys, boxes and balls, fully observed", "tutelage.envs.minigrid"
         ),
-        PackageEntry("lava", "a small room with lava, seen whole: LavaGrid of chapter 5", "tutelage.envs.lava"),
+        PackageEntry("lava", "a small, fully observed room with lava: LavaGrid of chapter 5", "tutelage.envs.lava"),
         PackageEntry(
             "minihack-lava", "LavaGrid in MiniHack itself, in worker processes", "tutelage.envs.minihack_lava"
         ),
-        PackageEntry("fruit", "locked rooms and two fruits, of which one pays: hidden", "tutelage.envs.fruit"),
+        PackageEntry("fruit", "locked rooms and two fruits; which one pays is hidden", "tutelage.envs.fruit"),
         PackageEntry(
             "minihack-fruit", "the same rooms in MiniHack itself, in worker processes", "tutelage.envs.minihack_fruit"
         ),

@@ -58,7 +58,7 @@ def _allowed(domain: Domain) -> str:
 def _from_json(domain: Domain, given: Any) -> Level:
     like, allowed = jax.eval_shape(domain.levels.sample, jax.random.key(0)), _allowed(domain)
     expected = _by_name(like)
-    require(isinstance(given, dict), f"The level is JSON, but no object; give one with {allowed}.")
+    require(isinstance(given, dict), f"The level is JSON, but not an object; give one with {allowed}.")
     require(
         set(given) == set(expected),
         f"The level has the fields {', '.join(map(repr, given)) or 'none'}; give {allowed}.",

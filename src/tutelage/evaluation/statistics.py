@@ -212,7 +212,7 @@ def _checked(scores: np.ndarray) -> np.ndarray:
 
 
 def _ends(values: np.ndarray, level: float) -> np.ndarray:
-    require(0 < level < 1, f"The level of confidence is {level}; give a number between 0 and 1, such as 0.95.")
+    require(0 < level < 1, f"The confidence level is {level}; give a number between 0 and 1, such as 0.95.")
     return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
 
 

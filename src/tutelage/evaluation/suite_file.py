@@ -151,5 +151,5 @@ def format_entries(entries: Iterable[Entry]) -> str:
 def _check_name(name: str, where: str) -> None:
     require(
         0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip(),
-        f"{where}: the name of a level is {name[:LONGEST_NAME]!r}; give 1 to {LONGEST_NAME} letters, digits or signs.",
+        f"{where}: the name of a level is {name[:LONGEST_NAME]!r}; give 1 to {LONGEST_NAME} printable characters.",
     )

@@ -19,5 +19,5 @@ class HostSettings:
     patience: float = option(PATIENCE, "seconds without an answer after which a worker counts as hung")
 
     def __post_init__(self) -> None:
-        require(self.workers >= 0, f"env.workers is {self.workers}; give 0 for one a core, or how many.")
+        require(self.workers >= 0, f"env.workers is {self.workers}; give 0 for one per core, or a number.")
         require(self.patience > 0, f"env.patience is {self.patience}; give a number of seconds greater than 0.")

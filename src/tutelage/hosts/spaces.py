@@ -48,7 +48,7 @@ def observed(space: Any) -> tuple[Observed, ...]:
             f"The observation space has {'the entry ' + one.field.name if one.field.name else 'an array'} of the shape "
             f"{one.field.shape}; give 1 to {MOST_SEEN:,} numbers.",
         )
-    require(len(found) > 0, f"The observation space is {space}, in which there is nothing to see; give it an entry.")
+    require(len(found) > 0, f"The observation space is {space}, which is empty; give it an entry.")
     names = [one.field.name for one in found]
     for i, name in enumerate(names):
         for other in names[:i] + names[i + 1 :]:

@@ -50,7 +50,7 @@ def build(settings: AccelSettings, parts: Parts) -> Curriculum:
 
 method = Method(
     "accel",
-    "robust replay whose levels are edited into harder ones",
+    "robust PLR that edits replayed levels into new ones",
     AccelSettings,
     build,
     # Every replay is followed by a batch of edits.

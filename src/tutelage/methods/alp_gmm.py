@@ -39,4 +39,4 @@ def build(settings: AlpGmmSettings, parts: Parts) -> Curriculum:
     )
 
 
-method = Method("alp-gmm", "levels that are vectors, from Gaussians where returns change", AlpGmmSettings, build)
+method = Method("alp-gmm", "draws levels from Gaussians fitted to where returns change", AlpGmmSettings, build)

@@ -25,7 +25,7 @@ def build(settings: MinimaxSettings, parts: Parts) -> Curriculum:
 
 method = Method(
     "minimax",
-    "a teacher designs levels on which the student earns little",
+    "a teacher designs levels with low return for the student",
     MinimaxSettings,
     build,
     students=lambda settings: settings.adversary.students,

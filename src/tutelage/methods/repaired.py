@@ -31,7 +31,7 @@ def build(settings: RepairedSettings, parts: Parts) -> Curriculum:
 
 method = Method(
     "repaired",
-    "robust replay of a PAIRED teacher's levels",
+    "robust PLR over a PAIRED teacher's levels",
     RepairedSettings,
     build,
     students=lambda settings: settings.adversary.students,

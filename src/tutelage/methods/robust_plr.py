@@ -28,7 +28,7 @@ def build(settings: RobustPLRSettings, parts: Parts) -> Curriculum:
 
 method = Method(
     "robust-plr",
-    "replay that learns only from replayed levels (PLR⊥)",
+    "PLR that learns only from replayed levels (PLR⊥)",
     RobustPLRSettings,
     build,
     batches_per_update=lambda settings, levels: played_for_replay(settings.replay.rate),

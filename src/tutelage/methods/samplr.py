@@ -8,7 +8,7 @@ from .robust_plr import RobustPLRSettings, build
 
 method = Method(
     "samplr",
-    "robust replay over a grounded environment: what is learned follows the true distribution",
+    "robust PLR over a grounded environment: hidden parameters keep their true distribution",
     RobustPLRSettings,
     build,
     batches_per_update=lambda settings, levels: played_for_replay(settings.replay.rate),

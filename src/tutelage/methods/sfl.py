@@ -36,7 +36,7 @@ def build(settings: SFLSettings, parts: Parts) -> Curriculum:
 
 method = Method(
     "sfl",
-    "trains on levels that are solved sometimes, found by scanning many",
+    "scans many levels for those that are solved sometimes",
     SFLSettings,
     build,
     batches_per_update=lambda settings, levels: 1 + settings.scan.batches(levels) / settings.scan.every,

@@ -26,7 +26,7 @@ def build(settings: TsclSettings, parts: Parts) -> Curriculum:
     require(
         size > 0,
         "train.training_set is 0, and TSCL follows the returns of each level of a finite set; "
-        "give it a size, such as 200, or choose a method for levels without end, such as dr or robust-plr.",
+        "give it a size, such as 200, or choose a method for an unlimited supply of levels, such as dr or robust-plr.",
     )
     return Tscl(
         training_set(parts.domain.levels.sample, parts),
@@ -43,5 +43,5 @@ def build(settings: TsclSettings, parts: Parts) -> Curriculum:
 
 
 method = Method(
-    "tscl", "of a training set, the levels whose returns change most steeply", TsclSettings, build, finite=True
+    "tscl", "plays the levels of a training set whose returns change fastest", TsclSettings, build, finite=True
 )

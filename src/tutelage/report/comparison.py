@@ -235,7 +235,10 @@ def comparison(
     """Compare what was read."""
     measure = measure or telling(study)
     if level is not None:
-        require(0 < level < 1, f"The level of an interval is {level}; give a number between 0 and 1, such as 0.95.")
+        require(
+            0 < level < 1,
+            f"The confidence level of an interval is {level}; give a number between 0 and 1, such as 0.95.",
+        )
         for method in study.methods:
             require(
                 method.n >= FEWEST,

@@ -53,14 +53,14 @@ class GlyphEncoder:
     (Küttler et al., 2020).
     """
 
-    embedding: int = option(32, "numbers that stand for a glyph, in both views")
-    whole: bool = option(True, "look at the whole map")
-    crop: int = option(9, "cells a side of the view around the agent; 0 for none")
+    embedding: int = option(32, "size of the glyph embedding, in both views")
+    whole: bool = option(True, "encode the whole map")
+    crop: int = option(9, "side of the crop around the agent in cells; 0 for none")
     layers: int = option(5, "3x3 convolutions over each view; 0 for none")
-    channels: int = option(16, "channels of all convolutions but the last")
+    channels: int = option(16, "channels of all convolutions except the last")
     last: int = option(8, "channels of the last convolution")
-    stats: int = option(32, "units of the two layers over the numbers beside the map")
-    hidden: int = option(512, "units of the dense layer that joins all; 0 for none")
+    stats: int = option(32, "units of the two layers for the status numbers")
+    hidden: int = option(512, "units of the dense layer that combines them; 0 for none")
     features: int = option(256, "units of the layer after that one")
 
     def __post_init__(self) -> None:

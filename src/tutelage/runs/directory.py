@@ -91,7 +91,9 @@ class RunDirectory:
                 f"{next(path.glob('seed-*'), path / 'seed-0')}."
             )
         if not (path / CONFIG).is_file():
-            raise UserError(f"The directory {path} is no run: it has no {CONFIG}. Give one that `tutelage train` made.")
+            raise UserError(
+                f"The directory {path} is not a run: it has no {CONFIG}. Give one that `tutelage train` made."
+            )
         return cls(path)
 
     def settings(self) -> Settings:

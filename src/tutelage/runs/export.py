@@ -54,7 +54,7 @@ def export(
     ``program`` is for a file of ``jax.export``, ``onnx`` for one of ONNX: one step of one student, memory in and out.
     """
     path = Path(path)
-    require(path.suffix == ".safetensors", f"{path} is to hold tensors; give a name that ends with .safetensors.")
+    require(path.suffix == ".safetensors", f"{path} holds tensors; give a name that ends with .safetensors.")
     if program is not None:
         _require("flatbuffers", "jax")
     if onnx is not None:

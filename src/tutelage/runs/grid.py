@@ -232,7 +232,7 @@ def _value(value: Any, name: str, source: str) -> str:
 
 def _text(document: Mapping[str, Any], key: str, source: str, example: str) -> str:
     value = document.get(key)
-    require(isinstance(value, str), f"{source} does not say its {key}; add a line, {example}.")
+    require(isinstance(value, str), f"{source} does not give its {key}; add a line, {example}.")
     assert isinstance(value, str)
     return value
 
@@ -261,7 +261,7 @@ def _require_different(plans: Iterable[PlannedRun], source: str) -> None:
         require(
             plan.settings not in same,
             f"{plan.name} and {same.get(plan.settings)} are the same run in {source}; "
-            "a variant has to change some setting, so mend it or leave it out.",
+            "a variant has to change some setting, so change it or leave it out.",
         )
         names.add(plan.name)
         same[plan.settings] = plan.name

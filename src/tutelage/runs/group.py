@@ -87,8 +87,8 @@ def require_alone(path: Path | str) -> None:
     parent = path.resolve().parent
     require(
         not is_group(parent) or path.resolve().name not in _names(parent),
-        f"The run {path} trains as one program with the other seeds in {path.parent}; go on with all of them: "
-        f"`tutelage resume {path.parent}`. A copy of it outside of that directory can go on alone.",
+        f"The run {path} trains as one program with the other seeds in {path.parent}; resume all of them: "
+        f"`tutelage resume {path.parent}`. A copy of it outside that directory can be resumed alone.",
     )
 
 

@@ -72,7 +72,7 @@ def save(run: Run, watched: list[Watched], path: Path | str) -> list[Path]:
     """
     path = Path(path)
     if path.suffix not in _WRITERS:
-        raise UserError(f"{path} is no picture that can be written; give a name with {', '.join(_WRITERS)}.")
+        raise UserError(f"{path} is not a picture format that can be written; give a name with {', '.join(_WRITERS)}.")
     viewer = run.domain.viewer
     pace = viewer.pace if viewer else 120
     written = []

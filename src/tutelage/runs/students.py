@@ -93,7 +93,7 @@ def read_student(path: Path | str) -> Student:
     except OSError as problem:
         raise UserError(f"The student {path} could not be read: {problem.strerror or problem}.") from problem
     except (ValueError, KeyError, TypeError, IndexError):
-        raise UserError(f"{path} is not a student that `tutelage export` wrote; export it anew.") from None
+        raise UserError(f"{path} is not a student that `tutelage export` wrote; export it again.") from None
     settings = settings_from(text, str(path))
     domain = build_domain(settings)
     agent = build_agent(settings, domain)
@@ -120,12 +120,12 @@ def _name(path: Any) -> str:
 
 
 def _filled(path: Path | str, tensors: dict[str, np.ndarray], name: str, leaf: Any) -> jax.Array:
-    require(name in tensors, f"{path} has no tensor {name}, which its settings ask for; export the student anew.")
+    require(name in tensors, f"{path} has no tensor {name}, which its settings ask for; export the student again.")
     # A convolution that is computed as one product of patches is written as a convolution.
     found = tensors[name]
     require(
         found.size == np.prod(leaf.shape, dtype=int) and found.ndim >= len(leaf.shape),
         f"The tensor {name} of {path} has the shape {list(found.shape)} and not {list(leaf.shape)}, as its settings "
-        "ask for; export the student anew.",
+        "ask for; export the student again.",
     )
     return jnp.asarray(found.reshape(leaf.shape), leaf.dtype)

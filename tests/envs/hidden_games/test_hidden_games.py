@@ -177,7 +177,9 @@ def test_suites_are_the_truth_and_every_level():
     assert domain.viewer is not None
     assert domain.viewer.parse is not None
     assert domain.viewer.parse("dry ice").tolist() == [False, True]
-    with pytest.raises(UserError, match="'dry' is no level of this game; give one of 'dry dry', 'dry ice', 'ice dry'"):
+    with pytest.raises(
+        UserError, match="'dry' is not a level of this game; give one of 'dry dry', 'dry ice', 'ice dry'"
+    ):
         domain.viewer.parse("dry")
 
 

@@ -69,7 +69,7 @@ def test_a_person_may_write_a_level():
         ("Dr", "Xep", ""),
         (">", ".", "The level has 0 agents; it needs exactly one"),
         ("Dr", "<", "The level has 2 agents, row 7 column 3, row 7 column 6; it needs exactly one"),
-        ("G", ".", r"The level has 0 goals \('G'\); what the agent is paid for is there exactly once"),
+        ("G", ".", r"The level has 0 goals \('G'\); it needs exactly one"),
         ("Dr", "Bb", "The level has 1 blue balls, which are worth nothing in this task; leave them out"),
         ("Dr", "", "Row 7 of the level has 12 cells, and this task has 13"),
     ],

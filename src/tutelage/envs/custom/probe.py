@@ -91,7 +91,7 @@ def _look_at_levels(where: str, definition: Definition) -> Level:
             require(
                 types_of(after) == same,
                 f"{name}() in {where} gives levels of other shapes or types than sample(): "
-                f"{shapes(after)} and not {shapes(level)}; let them agree.",
+                f"{shapes(after)} and not {shapes(level)}; make them agree.",
             )
     if definition.metrics is not None:
         check_metrics(where, guarded(where, "metrics()", lambda: jax.eval_shape(_figures(where, definition), level)))
@@ -100,7 +100,7 @@ def _look_at_levels(where: str, definition: Definition) -> Level:
         require(
             types_of(arrays) == same,
             f"The test level '{name}' in {where} has other shapes or types than sample(): "
-            f"{shapes(arrays)} and not {shapes(level)}; let them agree.",
+            f"{shapes(arrays)} and not {shapes(level)}; make them agree.",
         )
     if definition.bounds is not None:
         sizes = {len(bound) for bound in definition.bounds}
@@ -224,7 +224,7 @@ def _look_at_gymnasium(where: str, definition: Gymnasium, level: Level) -> Probe
             require(
                 given == shape,
                 f"reset() in {where} gives {what} of the shape {given}, and observation_space says {shape}; "
-                "let them agree.",
+                "make them agree.",
             )
     finally:
         getattr(environment, "close", lambda: None)()

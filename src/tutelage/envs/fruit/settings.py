@@ -15,14 +15,14 @@ from ..presets import Preset
 class FruitSettings:
     """Locked rooms, and two fruits of which one pays (thesis, section 6.5.1 and appendix A.6)."""
 
-    apple: float = option(0.7, "probability that the apple is the fruit that pays")
-    rooms: int = option(8, "most rooms of a level; all numbers from 1 are equally likely")
+    apple: float = option(0.7, "probability that the apple is the right fruit")
+    rooms: int = option(8, "largest number of rooms; all numbers from 1 are equally likely")
     size: int = option(21, "cells a side of the map")
     longest: int = option(6, "longest side of a room, walls included; the shortest is 4")
     penalty: Literal["frozen", "none"] = option(
         "frozen", "'frozen' costs 0.01 at steps in which game time stands still, as in MiniHack"
     )
-    max_steps: int = option(250, "steps before an episode is cut off")
+    max_steps: int = option(250, "steps before an episode is truncated")
 
     def __post_init__(self) -> None:
         require(0 <= self.apple <= 1, f"env.apple is {self.apple}; it is a probability, so give a number from 0 to 1.")

@@ -46,7 +46,7 @@ def _parse(text: str, game: Game) -> Tiles:
     words = text.split()
     if len(words) != game.number or not set(words) <= set(game.tiles):
         known = ", ".join(f"'{_text(level, game)}'" for level in solve.levels(game))
-        raise UserError(f"'{text}' is no level of this game; give one of {known}.")
+        raise UserError(f"'{text}' is not a level of this game; give one of {known}.")
     return jnp.array([word == game.tiles[1] for word in words])
 
 

@@ -52,9 +52,9 @@ class HiddenGameSettings:
     """A game with something hidden."""
 
     game: Literal["fruit", "icy-road"] = option("fruit", "which game")
-    apple: float = option(0.7, "of fruit: the true probability that the apple is right")
-    alpha: float = option(1.0, "of icy-road: tiles are icy with a chance from Beta(alpha, beta)")
-    beta: float = option(15.0, "of icy-road: the other parameter of that Beta")
+    apple: float = option(0.7, "fruit: true probability that the apple is right")
+    alpha: float = option(1.0, "icy-road: tiles are icy with a probability from Beta(alpha, beta)")
+    beta: float = option(15.0, "icy-road: the other parameter of that Beta distribution")
 
     def __post_init__(self) -> None:
         require(0 < self.apple < 1, f"env.apple is {self.apple}; give a number between 0 and 1.")

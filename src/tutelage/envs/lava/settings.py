@@ -35,7 +35,7 @@ class LavaSettings:
         "bumps",
         "what costs 0.01: 'bumps' into what cannot be walked on, as in MiniHack, or all 'steps', as in the text",
     )
-    max_steps: int = option(100, "steps before an episode is cut off")
+    max_steps: int = option(100, "steps before an episode is truncated")
 
     def __post_init__(self) -> None:
         require(self.size >= 2, f"env.size is {self.size}; a room needs at least 2 cells a side.")

@@ -33,7 +33,7 @@ def _suite(name: str, payoffs: Payoffs) -> Suite:
 def _parse(text: str, columns: int) -> Column:
     found = re.fullmatch(r"column (\d+)", text.strip())
     if found is None or int(found[1]) >= columns:
-        raise UserError(f"'{text}' is no level of this game; give one from 'column 0' to 'column {columns - 1}'.")
+        raise UserError(f"'{text}' is not a level of this game; give one from 'column 0' to 'column {columns - 1}'.")
     return jnp.int32(int(found[1]))
 
 

@@ -86,7 +86,7 @@ def parse(text: str) -> Payoffs:
     for index, row in enumerate(rows, start=1):
         require(
             len(row) == width,
-            f"Row {index} of env.payoffs has {len(row)} entries and row 1 has {width}; every row needs one a level.",
+            f"Row {index} of env.payoffs has {len(row)} entries and row 1 has {width}; every row needs one per level.",
         )
         try:
             numbers.append(tuple(float(entry) for entry in row))

@@ -27,7 +27,7 @@ class MazeSettings:
 
     size: int = option(13, "cells a side inside the border", most=255)
     view: int = option(5, "cells a side of what the student sees")
-    max_steps: int = option(250, "steps before an episode is cut off")
+    max_steps: int = option(250, "steps before an episode is truncated")
     see_through_walls: bool = option(True, "off: walls block the view, as in MiniGrid")
     reward: Literal["minigrid", "appendix"] = option(
         "minigrid", "'minigrid' pays 1 - 0.9 T/T_max at the goal, 'appendix' 1 - T/T_max"
@@ -173,7 +173,7 @@ PRESETS = {
         adapt=_published_chapter_4,
     ),
     "fast": Preset(
-        "Not in the thesis: chapter 5's mazes with a student and batches for a computer of one's own (docs/fast.md).",
+        "Not in the thesis: chapter 5's mazes with a student and batches for your own computer (docs/fast.md).",
         env=MazeSettings(blocks=60, block_count="uniform"),
         encoder=MazeEncoderSettings(),
         network=NetworkSettings(width=64),

@@ -93,7 +93,7 @@ def check(level: GridLevel, ball: bool) -> None:
     cells, (x, y) = np.asarray(level.cells), np.asarray(level.start)
     wanted, name, other = (PRIZE, "blue balls ('Bb')", "goals") if ball else (TARGET, "goals ('G')", "blue balls")
     found = int((cells == wanted).all(-1).sum())
-    require(found == 1, f"The level has {found} {name}; what the agent is paid for is there exactly once.")
+    require(found == 1, f"The level has {found} {name}; it needs exactly one.")
     stray = int((cells == (TARGET if ball else PRIZE)).all(-1).sum())
     require(stray == 0, f"The level has {stray} {other}, which are worth nothing in this task; leave them out.")
     require(
@@ -111,7 +111,7 @@ def _word(cell: Any) -> str:
     if kind in (KEY, BALL, BOX):
         held = _COLOURS[state // HELD - 1] if kind == BOX and state else ""
         return "KBX"[kind - KEY] + _COLOURS[colour] + held
-    raise UserError(f"A cell of the level is {[kind, colour, state]}, which is no object of this environment.")
+    raise UserError(f"A cell of the level is {[kind, colour, state]}, which is not an object of this environment.")
 
 
 def _cell(word: str, where: str) -> Any:
@@ -120,7 +120,7 @@ def _cell(word: str, where: str) -> Any:
     kind, colour, held = word[:1], _COLOURS.find(word[1:2]), _COLOURS.find(word[2:3])
     known = kind in f"KBX{_DOORS}" and len(word) in (2, 3) and min(colour, held) >= 0
     if not known or (len(word) == 3 and kind != "X"):
-        raise UserError(f"'{word}' in {where} of the level is no cell. {_ALLOWED}.")
+        raise UserError(f"'{word}' in {where} of the level is not a cell. {_ALLOWED}.")
     if kind in _DOORS:
         return DOOR, colour, _DOORS.index(kind)
     return KEY + "KBX".index(kind), colour, HELD * (held + 1) if len(word) == 3 else 0

@@ -40,7 +40,7 @@ class MiniGridEncoderSettings:
     pool: bool = option(
         True, "halve the grid after the first convolution, as published code does and the text does not"
     )
-    one_hot: bool = option(False, "see objects, colours and states as channels of 0 and 1, not as plain numbers")
+    one_hot: bool = option(False, "one-hot encode objects, colours and states instead of using plain numbers")
 
     def __post_init__(self) -> None:
         require(self.filters >= 1, f"encoder.filters is {self.filters}; give at least 1.")
@@ -60,7 +60,7 @@ _PPO = PPOSettings(
 
 
 def _no_set_for_scans(curriculum: Any) -> dict[str, Any]:
-    """Who scans draws new levels without end."""
+    """Who scans draws an unlimited supply of new levels."""
     return {"train.training_set": 0} if hasattr(curriculum, "scan") else {}
 
 

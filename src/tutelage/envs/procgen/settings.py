@@ -27,8 +27,8 @@ class ProcgenSettings(HostSettings):
 
     game: GameName = option("bigfish", "which of the sixteen games")
     mode: Mode = option("easy", "how difficult its levels are")
-    max_steps: int = option(0, "steps before an episode is cut off; 0 for the game's own limit, from 500 to 6000")
-    cache: int = option(2000, "levels that each worker keeps ready, at about 25 KB each")
+    max_steps: int = option(0, "steps before an episode is truncated; 0 for the game's own limit, from 500 to 6000")
+    cache: int = option(2000, "level states that each worker caches, about 25 KB each")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,7 +114,7 @@ PRESETS = {
     ),
     "fast": replace(
         _EASY,
-        summary="Not in the thesis: 200 easy levels with a small network, for an hour on a computer of one's own.",
+        summary="Not in the thesis: 200 easy levels with a small network, for an hour on your own computer.",
         encoder=ImageEncoder(kind="small", channels=8, features=128),
         ppo=replace(_EASY.ppo, epochs=2, minibatches=4, learning_rate=1e-3),
         train=replace(_EASY.train, steps=2_000_000, levels=32, evaluate_every=20, checkpoint_every=20),

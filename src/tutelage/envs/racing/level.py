@@ -132,7 +132,7 @@ def _numbers(word: str) -> tuple[float, float]:
     try:
         x, y = map(float, word.split(","))
     except ValueError:
-        raise UserError(f"'{word[:60]}' is no control point; give two numbers as x,y. {_HELP}.") from None
+        raise UserError(f"'{word[:60]}' is not a control point; give two numbers as x,y. {_HELP}.") from None
     return x, y
 
 
@@ -145,7 +145,7 @@ def _icy(text: str) -> list[int]:
     for word in [] if text.strip() == "none" else text.split():
         found = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
         if not found:
-            raise UserError(f"'{word[:60]}' is neither a tile nor a row of tiles. {_HELP}.")
+            raise UserError(f"'{word[:60]}' is neither a tile nor a range of tiles. {_HELP}.")
         first, last = int(found[1]), int(found[2] or found[1])
         require(
             first <= last < TILES,

@@ -26,12 +26,12 @@ MOST_REPEATED = 8
 class RacingSettings:
     """CarRacing on Bézier tracks (thesis, appendix A)."""
 
-    max_steps: int = option(1000, "steps before an episode is cut off, each a fiftieth of a second")
+    max_steps: int = option(1000, "steps before an episode is truncated, each a fiftieth of a second")
     repeat: int = option(8, "steps for which every action is repeated")
-    frames: int = option(4, "pictures that are seen at once, the newest last")
-    resolution: int = option(96, "pixels along the side of a picture: 96, 64 or 48")
-    grey: bool = option(False, "pictures without colours")
-    samples: int = option(1, "points along the side of a pixel at which the road is looked up: 1 or 2")
+    frames: int = option(4, "number of stacked frames, newest last")
+    resolution: int = option(96, "side of an image in pixels: 96, 64 or 48")
+    grey: bool = option(False, "greyscale images")
+    samples: int = option(1, "samples per pixel side when drawing the road: 1 or 2")
     start: Literal["east", "south"] = option(
         "east", "'east' starts at the tile nearest to 0 degrees, 'south' at the first control point"
     )

@@ -30,7 +30,7 @@ class WalkerSettings(HostSettings):
     stair_steps: Literal["exact", "below"] = option(
         "exact", "'exact' builds as many steps as a level says, 'below' draws a number below that"
     )
-    max_steps: int = option(2000, "steps before an episode is cut off")
+    max_steps: int = option(2000, "steps before an episode is truncated")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,7 +95,7 @@ PRESETS = {
     ),
     "fast": replace(
         _THESIS,
-        summary="Not in the thesis: far more and smaller gradient steps, for a few hours on a computer of one's own.",
+        summary="Not in the thesis: far more and smaller gradient steps, for a few hours on your own computer.",
         ppo=replace(
             _THESIS.ppo,
             normalise_observations=True,
