@@ -84,7 +84,7 @@ def test_returns_that_are_not_given_are_not_remembered(curator):
     [
         (lambda c: c.sample(2), "The buffer is empty"),
         (lambda c: c.update(levels(1, 2), [1.0, np.nan]), "not finite"),
-        (lambda c: c.update(levels(1, 2), [[1.0, 2.0]]), "one number a level"),
+        (lambda c: c.update(levels(1, 2), [[1.0, 2.0]]), "one number per level"),
         (lambda c: c.sample(0), "at least 1"),
         (lambda c: c.update(levels(1, 2), [1.0]), r"has the shape \(2, 2, 2\); with 1 scores"),
         (lambda c: c.update(levels(1, 2), [1.0, 2.0], ids=[0, -1]), "whole numbers below 0"),

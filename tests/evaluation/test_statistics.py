@@ -147,7 +147,7 @@ def test_replicates_are_computed_together():
         (lambda: s.estimate(SCORES[0]), "has 1 axes"),
         (lambda: s.estimate(np.zeros((0, 3))), "0 runs"),
         (lambda: s.estimate(np.array([[np.nan], [1.0]])), "not numbers"),
-        (lambda: s.estimate(SCORES, level=1.5), "level of confidence is 1.5"),
+        (lambda: s.estimate(SCORES, level=1.5), "confidence level is 1.5"),
         (lambda: s.welch(np.ones(1), np.ones(3)), "at least two runs on each side"),
         (lambda: s.estimate_improvement(SCORES, SCORES[:, :3]), "12 tasks and the other 3"),
         (lambda: s.cvar(np.ones(3), 0.0), "The share is 0.0"),

@@ -60,7 +60,7 @@ def test_a_level_that_nobody_can_solve_is_told(lab):
     ("level", "sentence"),
     [
         (None, "The level is missing"),
-        ({}, "The level is JSON, but no object"),
+        ({}, "The level is JSON, but not an object"),
         ({"text": STRAIGHT.replace("G", ".")}, "The maze has 0 goals"),
         ({"text": "#" * 200}, "The level has 200 rows or columns; draw at most 101 cells."),
         ({"task": "Nowhere"}, "There is no task called 'Nowhere'"),

@@ -243,7 +243,7 @@ def test_a_run_is_followed_while_another_process_holds_its_lock(served: Served, 
         (["{run}", "--port", "70000"], "--port is 70000; give a number from 0 to 65535."),
         (["{run}", "--token", "short"], "--token is too short"),
         (["{run}", "--keep", "levels.json"], "give a file that ends in .txt"),
-        (["{run}", "--keep", "/nowhere/x.txt"], "in a directory that is there"),
+        (["{run}", "--keep", "/nowhere/x.txt"], "in an existing directory"),
         (["{file}"], "These runs need Python files, which would be run: "),
     ],
 )

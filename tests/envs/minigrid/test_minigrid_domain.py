@@ -62,9 +62,9 @@ def test_a_person_may_write_a_level():
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("Dr", "Dz", "'Dz' in row 7, column 6 of the level is no cell"),
-        ("Dr", "Drr", "'Drr' in row 7, column 6 of the level is no cell"),
-        ("Dr", "Q", "'Q' in row 7, column 6 of the level is no cell"),
+        ("Dr", "Dz", "'Dz' in row 7, column 6 of the level is not a cell"),
+        ("Dr", "Drr", "'Drr' in row 7, column 6 of the level is not a cell"),
+        ("Dr", "Q", "'Q' in row 7, column 6 of the level is not a cell"),
         ("Dr", "Xe", ""),
         ("Dr", "Xep", ""),
         (">", ".", "The level has 0 agents; it needs exactly one"),

@@ -175,7 +175,7 @@ def written(points=ROUND, ice: str = "none") -> str:
         (written(ice="q=nan"), r"The share of ice q is nan; it is a probability"),
         (written(ice="q=much"), r"The share of ice q is much; it is a probability"),
         (written(ice="460-470"), r"The icy tiles 460-470 are not on the track; tiles have numbers from 0 to 467\.$"),
-        (written(ice="some"), r"'some' is neither a tile nor a row of tiles\."),
+        (written(ice="some"), r"'some' is neither a tile nor a range of tiles\."),
         ("points: 1;2", r"'1;2' is not a control point; give two numbers as x,y\."),
         ("place: 1,2", r"The text has lines called place\. Write a line"),
     ],
