@@ -29,9 +29,15 @@ NO_REPLAY = {name: value for name, value in TINY.items() if not name.startswith(
 RUNS: dict[str, tuple[str, str | None, dict[str, str]]] = {
     "racing": ("racing", "thesis-ice", NO_REPLAY),
     "walker": ("walker", None, {"env.workers": "1", "env.max_steps": "12", "network.head": "8"}),
-    "fruit": ("fruit", "fast", {"env.max_steps": "20"}),
+    "fruit": ("fruit", "fast", {"env.max_steps": "20", "env.size": "11", "env.rooms": "2"}),
     "corridor": ("corridor", None, {}),
 }
+
+ON_THE_ROAD = """road => {
+  const at = road.getPointAtLength(road.getTotalLength() / 3).matrixTransform(road.getScreenCTM());
+  return [at.x, at.y];
+}"""
+"""A place on the screen that is a third of the way around."""
 
 Open = Callable[[str], AbstractContextManager[Any]]
 
@@ -108,7 +114,7 @@ def test_drag_a_control_point_and_paint_ice(open_lab: Open) -> None:
         page.wait_for_function("() => document.querySelector('.grid-text textarea').value.endsWith('ice: none')")
         dry = text(page)
         page.get_by_label("Paint ice").check(force=True)
-        x, y = middle(page.locator(".track circle").nth(3))
+        x, y = page.locator(".track .road").evaluate(ON_THE_ROAD)
         drag(page, (x, y), (x + 6, y + 6))
         icy = becomes_other(page, dry)
         assert 0 < from_text(icy).ice.sum() < len(from_text(icy).ice)
