@@ -55,9 +55,7 @@ def open_lab(pages: Callable[..., Any], tmp_path: Path) -> Iterator[Open]:
         RunDirectory.create(tmp_path / name, tutelage.override(settings, changes))
         lab = Laboratory(opened(directories([str(tmp_path / name)]), pytest.fail), tmp_path / "kept.txt")
         with served_lab(lab) as served:
-            page = pages(
-                viewport={"width": 1200, "height": 1000}, permissions=["clipboard-read", "clipboard-write"]
-            )
+            page = pages(viewport={"width": 1200, "height": 1000}, permissions=["clipboard-read", "clipboard-write"])
             page.set_default_timeout(60_000)
             page.goto(served.address)
             page.wait_for_selector("#facts dd")
@@ -175,7 +173,9 @@ def test_a_form_of_json(open_lab: Open) -> None:
         ]:
             door.fill(wrong)
             door.press("Tab")
-            page.wait_for_function("said => document.querySelector('#facts .bad dd')?.textContent === said", arg=sentence)
+            page.wait_for_function(
+                "said => document.querySelector('#facts .bad dd')?.textContent === said", arg=sentence
+            )
             assert door.input_value() == wrong  # to be mended, not lost
             page.click("#watch")
             assert page.locator("#problem").inner_text() == "This level cannot be played; mend it first."
