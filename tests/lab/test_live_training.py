@@ -19,7 +19,7 @@ from tutelage.lab.opening import directories, opened
 
 from .made_lab import SMALL, Served, served_lab
 
-ITERATIONS, PER_ITERATION = 4000, 8 * 20
+ITERATIONS, PER_ITERATION = 2000, 8 * 20
 CHANGES = SMALL | {
     "train.steps": str(ITERATIONS * PER_ITERATION),
     "train.log_every": "10",
@@ -27,7 +27,7 @@ CHANGES = SMALL | {
     "replay.capacity": "24",
     "replay.min_fill": "0.3",
 }
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds, after which something hangs."""
 
 
