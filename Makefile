@@ -58,7 +58,8 @@ test-browser: setup ## run the tests of pages in the system's Chromium
 			echo "Chromium could not be installed; the tests in a browser will be skipped."; \
 	else echo "There is no browser, and only root may install one: the tests in a browser will be skipped."; fi
 	@# A process each: a second Playwright cannot be started where the first has a loop.
-	for tests in tests/browser tests/lab/test_lab_page.py tests/lab/test_lab_accessibility.py; do \
+	for tests in tests/browser tests/lab/test_lab_page.py tests/lab/test_lab_editors.py \
+		tests/lab/test_lab_accessibility.py; do \
 		$(BIN)/python -m pytest -n 0 -m browser -rs $$tests || exit 1; done
 
 # Warnings are errors: a link or an anchor that leads nowhere, a page outside of the navigation, anything that a page

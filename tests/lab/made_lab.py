@@ -75,7 +75,7 @@ class Served(NamedTuple):
         return f"http://127.0.0.1:{self.port}"
 
     def ask(self, path: str, question: Any = None, headers: Mapping[str, str] = {}, method: str = "") -> Answer:
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         data = None if question is None else question if isinstance(question, bytes) else json.dumps(question).encode()
         sent = {"content-type": "application/json", **headers} if data is not None else dict(headers)
         try:

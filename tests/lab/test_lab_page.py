@@ -149,7 +149,7 @@ def test_copy_paste_and_link(page: Page, pages: Callable[..., Any], served: Serv
     view.get_by_role("button", name="Copy", exact=True).click()
     view.wait_for_function("() => document.querySelector('.grid-status').textContent.startsWith('Copied')")
     assert view.evaluate("navigator.clipboard.readText()") == STRAIGHT
-    view.get_by_role("button", name="Simplest").click()
+    view.get_by_role("button", name="Empty").click()
     page.fact("Blocks", "0")
     view.get_by_role("button", name="Paste").click()
     page.fact("Blocks", "2")

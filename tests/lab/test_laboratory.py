@@ -79,6 +79,11 @@ def test_levels_are_made(lab):
     assert drawn == lab.new({"kind": "random", "seed": 3})
     assert drawn["text"] != lab.new({"kind": "random", "seed": 4})["text"]
     assert lab.new({"kind": "easy", "seed": 3})["metrics"]["blocks"] == 0
+    assert lab.new({"kind": "empty", "seed": 3})["metrics"]["blocks"] == 0
+    perfect = lab.new({"kind": "perfect", "seed": 3})
+    assert perfect["metrics"]["solvable"] == 1
+    assert perfect["metrics"]["blocks"] == 4 + 4  # of 5x5: the pillars, and of 12 edges between 9 cells a tree has 8
+    assert lab.describe({})["kinds"] == ["random", "empty", "perfect", "edited"]
     edited = lab.new({"kind": "edited", "seed": 3, "level": {"text": drawn["text"]}})
     assert edited["text"] != drawn["text"]
     with pytest.raises(UserError, match="There is no kind of level called 'x'"):

@@ -17,11 +17,16 @@ EDITOR = GridEditor(
         Tile("<", "start", "--cell-agent", unique=True),
         Tile(
             "A", "apple", "--cell-apple", unique=True, shape="disc",
-            variants=(Form("A", "apple that pays", "--cell-apple", "✓"), Form("a", "apple that pays nothing", "--cell-apple")),
+            variants=(
+                Form("A", "apple that pays", "--cell-apple", "✓"), Form("a", "apple that pays nothing", "--cell-apple"),
+            ),
         ),
         Tile(
             "b", "banana", "--cell-banana", unique=True, shape="disc",
-            variants=(Form("b", "banana that pays nothing", "--cell-banana"), Form("B", "banana that pays", "--cell-banana", "✓")),
+            variants=(
+                Form("b", "banana that pays nothing", "--cell-banana"),
+                Form("B", "banana that pays", "--cell-banana", "✓"),
+            ),
         ),
     ),
     together=(("A", "b"), ("a", "B")),

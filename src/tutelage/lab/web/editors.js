@@ -212,7 +212,12 @@ function fieldEditor(root, lab, onchange) {
     const input = flag ? h("input", {type: "checkbox"})
       : shape.length ? h("textarea", {rows: 3, spellcheck: "false"})
       : h("input", {type: "text", inputmode: "decimal", autocomplete: "off"});
-    input.addEventListener("change", () => onchange(true));
+    // What somebody is about to fill in is not written over by an answer to an earlier change.
+    input.addEventListener("input", () => { input.dataset.edited = "yes"; });
+    input.addEventListener("change", () => {
+      delete input.dataset.edited;
+      onchange(true);
+    });
     return {name, input, label: h("label", {}, `${name} (${dtype}${shape.length ? `, ${shape.join(" × ")}` : ""})`, input)};
   });
   body.replaceChildren(...inputs.map((one) => one.label));
@@ -227,7 +232,7 @@ function fieldEditor(root, lab, onchange) {
   return {
     show(about, travelled) {
       past.shown(about, travelled);
-      for (const {name, input} of inputs) {
+      for (const {name, input} of inputs.filter((one) => !one.input.dataset.edited)) {
         if (input.type === "checkbox") input.checked = about.fields[name];
         else input.value = JSON.stringify(about.fields[name]);
       }

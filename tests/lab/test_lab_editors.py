@@ -1,0 +1,209 @@
+"""The lab's other editors in a real browser: tracks, sliders, forms of JSON, and the grid of fruit."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tutelage
+from tutelage.envs.racing.level import from_text
+from tutelage.hosts.fleet import close_all
+from tutelage.lab.laboratory import Laboratory
+from tutelage.lab.opening import directories, opened
+from tutelage.runs.directory import RunDirectory
+
+from ..browser.conftest import browser, pages
+from ..envs.racing.tiny import TINY
+from .made_lab import served_lab
+
+__all__ = ["browser", "pages"]  # fixtures
+pytestmark = pytest.mark.browser
+
+CORRIDOR = Path(__file__).parents[2] / "examples" / "corridor.py"
+NO_REPLAY = {name: value for name, value in TINY.items() if not name.startswith("replay.")}
+RUNS: dict[str, tuple[str, str | None, dict[str, str]]] = {
+    "racing": ("racing", "thesis-ice", NO_REPLAY),
+    "walker": ("walker", None, {"env.workers": "1", "env.max_steps": "12", "network.head": "8"}),
+    "fruit": ("fruit", "fast", {"env.max_steps": "20", "env.size": "11", "env.rooms": "2"}),
+    "corridor": ("corridor", None, {}),
+}
+
+ON_THE_ROAD = """road => {
+  const at = road.getPointAtLength(road.getTotalLength() / 3).matrixTransform(road.getScreenCTM());
+  return [at.x, at.y];
+}"""
+"""A place on the screen that is a third of the way around."""
+
+Open = Callable[[str], AbstractContextManager[Any]]
+
+
+@pytest.fixture
+def open_lab(pages: Callable[..., Any], tmp_path: Path) -> Iterator[Open]:
+    """A page of the lab with one student that was not trained, of an environment."""
+
+    @contextmanager
+    def open_lab(name: str) -> Iterator[Any]:
+        environment, preset, changes = RUNS[name]
+        if name == "corridor":
+            environment = str(shutil.copy(CORRIDOR, tmp_path / "corridor.py"))
+        settings = tutelage.preset(environment, "dr", preset) if preset else tutelage.preset(environment, "dr")
+        RunDirectory.create(tmp_path / name, tutelage.override(settings, changes))
+        lab = Laboratory(opened(directories([str(tmp_path / name)]), pytest.fail), tmp_path / "kept.txt")
+        with served_lab(lab) as served:
+            page = pages(viewport={"width": 1200, "height": 1000}, permissions=["clipboard-read", "clipboard-write"])
+            page.set_default_timeout(60_000)
+            page.goto(served.address)
+            page.wait_for_selector("#facts dd")
+            page.wait_for_selector("#students td[data-episodes]")
+            yield page
+
+    yield open_lab
+    close_all()
+
+
+def text(page: Any) -> str:
+    return page.locator(".grid-text textarea").input_value()
+
+
+def becomes_other(page: Any, before: str) -> str:
+    """Waits until the level is another one."""
+    page.wait_for_function("before => document.querySelector('.grid-text textarea').value !== before", arg=before)
+    return text(page)
+
+
+def drag(page: Any, start: tuple[float, float], *to: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    for place in to:
+        page.mouse.move(*place, steps=4)
+    page.mouse.up()
+
+
+def middle(element: Any) -> tuple[float, float]:
+    box = element.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def watched(page: Any) -> None:
+    """The student plays the level that is there."""
+    page.click("#watch")
+    page.wait_for_selector("#stage .card[data-step]")
+    assert page.locator("#problem").is_hidden()
+
+
+def test_drag_a_control_point_and_paint_ice(open_lab: Open) -> None:
+    with open_lab("racing") as page:
+        page.locator("svg.track").scroll_into_view_if_needed()
+        before, road = text(page), page.locator(".track .road").get_attribute("d")
+        x, y = middle(page.locator(".track circle").first)
+        drag(page, (x, y), (x + 30, y + 25))
+        moved = becomes_other(page, before)
+        points = [from_text(one).points for one in (before, moved)]
+        changed = [not (a == b).all() for a, b in zip(*points, strict=True)]
+        assert sum(changed) == 1  # this one and no other
+        assert page.locator(".track .road").get_attribute("d") != road
+
+        page.get_by_role("button", name="No ice").click()
+        page.wait_for_function("() => document.querySelector('.grid-text textarea').value.endsWith('ice: none')")
+        dry = text(page)
+        page.get_by_label("Paint ice").check(force=True)
+        x, y = page.locator(".track .road").evaluate(ON_THE_ROAD)
+        drag(page, (x, y), (x + 6, y + 6))
+        icy = becomes_other(page, dry)
+        assert 0 < from_text(icy).ice.sum() < len(from_text(icy).ice)
+        assert (from_text(icy).points == from_text(dry).points).all()
+        page.get_by_label("Wipe ice").check(force=True)
+        drag(page, (x, y), (x + 6, y + 6))
+        assert becomes_other(page, icy) == dry
+        page.get_by_role("button", name="Undo").click()
+        assert becomes_other(page, dry) == icy
+        # By keyboard, too.
+        page.locator(".track circle").nth(1).focus()
+        page.keyboard.press("ArrowUp")
+        becomes_other(page, icy)
+        watched(page)
+
+
+def test_a_slider_redraws_the_terrain(open_lab: Open) -> None:
+    with open_lab("walker") as page:
+        terrain = "() => document.querySelector('img.terrain').src"
+        before, picture = text(page), page.evaluate(terrain)
+        low, high = page.get_by_label("stump height low"), page.get_by_label("stump height high")
+        high.fill("0.5")
+        page.wait_for_function("before => document.querySelector('img.terrain').src !== before", arg=picture)
+        becomes_other(page, before)
+        assert float(low.input_value()) <= 0.5
+        before = text(page)
+        low.fill("3")  # the upper bound follows
+        assert float(high.input_value()) == 3.0
+        assert "stumps 3 to 3" in becomes_other(page, before)
+
+        picture = page.evaluate(terrain)
+        page.get_by_label("Seed of the terrain").fill("7")
+        page.get_by_label("Seed of the terrain").press("Enter")
+        page.wait_for_function("before => document.querySelector('img.terrain').src !== before", arg=picture)
+        page.get_by_role("button", name="Undo").click()
+        page.wait_for_function("before => document.querySelector('img.terrain').src === before", arg=picture)
+        watched(page)
+        # A person moves the joints: time goes on while keys are held.
+        page.click("#hand")
+        page.wait_for_selector(".hand[data-step]")
+        page.keyboard.down("q")
+        page.wait_for_selector(".card[data-student='You']")
+        page.keyboard.up("q")
+
+
+def test_a_form_of_json(open_lab: Open) -> None:
+    with open_lab("corridor") as page:
+        before = text(page)
+        door, start = page.get_by_label("door (int32)"), page.get_by_label("start (int32)")
+        start.fill("2")
+        door.fill("15")
+        door.press("Tab")
+        page.wait_for_function("() => document.querySelector('#facts dd').textContent === '13'")  # the distance
+        assert becomes_other(page, before) == '{"door": 15, "start": 2}'
+        for wrong, sentence in [
+            ("1.5", "The level's 'door' is not int32[]; give numbers of this shape and type."),
+            ("[1", "The field 'door' is not JSON; write a number, or a list of numbers in square brackets."),
+        ]:
+            door.fill(wrong)
+            door.press("Tab")
+            page.wait_for_function(
+                "said => document.querySelector('#facts .bad dd')?.textContent === said", arg=sentence
+            )
+            assert door.input_value() == wrong  # to be mended, not lost
+            page.click("#watch")
+            assert page.locator("#problem").inner_text() == "This level cannot be played; mend it first."
+        door.fill("4")
+        door.press("Tab")
+        page.wait_for_function("() => document.querySelector('#facts dd').textContent === '2'")
+        watched(page)
+
+
+def test_fruit_has_a_palette(open_lab: Open) -> None:
+    with open_lab("fruit") as page:
+        names = page.locator(".tool").all_inner_texts()
+        assert names == ["Floor", "Wall", "Rock", "Locked door", "Start", "Apple", "Banana"]
+        rows = text(page).splitlines()
+        side = len(rows)
+        at = next((x, y) for y, row in enumerate(rows) for x, cell in enumerate(row) if cell in "aA")
+        box = page.locator("canvas.grid-canvas").bounding_box()
+        unit = box["width"] / side
+        before = text(page)
+        assert ("A" in before) != ("B" in before)
+        # A click on the apple turns it, and the banana with it: only one of them pays.
+        page.mouse.click(box["x"] + (at[0] + 0.5) * unit, box["y"] + (at[1] + 0.5) * unit)
+        assert becomes_other(page, before) == before.translate(str.maketrans("aAbB", "AaBb"))
+        page.wait_for_selector("#facts dd:not(.bad)")
+        page.get_by_label("Locked door").check(force=True)
+        x, y = next((x, y) for y, row in enumerate(rows) for x, cell in enumerate(row) if cell == ".")
+        page.mouse.click(box["x"] + (x + 0.5) * unit, box["y"] + (y + 0.5) * unit)
+        page.wait_for_function("() => document.querySelector('.grid-text textarea').value.includes('+')")
+        page.get_by_role("button", name="Undo").click()
+        watched(page)
+        assert page.locator(".card .view img").count() == 1
