@@ -33,11 +33,8 @@ def test_the_date_of_the_release_is_that_of_the_citation():
 
 
 def test_pages_that_messages_name_are_in_the_package():
-    named = {
-        page
-        for file in PACKAGE.rglob("*.py")
-        for page in re.findall(r"\bdocs/[a-z/-]+\.md", file.read_text(), re.ASCII)
-    }
+    sources = [file.read_text() for file in PACKAGE.rglob("*.py")]
+    named = {page for source in sources for page in re.findall(r"\bdocs/[a-z/-]+\.md", source)}
     assert named
     assert not [page for page in named if not (PACKAGE / page).is_file()]
     assert (PACKAGE / "examples" / "sb3.py").is_file()
