@@ -30,10 +30,8 @@ COPY src ./src
 COPY docs ./docs
 COPY examples ./examples
 COPY studies ./studies
-RUN pip install --no-deps .
-
-RUN useradd --no-log-init --create-home tutelage
-USER tutelage
+RUN pip install --no-deps . && useradd --no-log-init --create-home --uid 10001 tutelage
+USER 10001
 WORKDIR /home/tutelage
 ENTRYPOINT ["tutelage"]
 CMD ["--help"]
