@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .errors import UserError
 from .machine import user_directory
+from .regular import read_regular
 
 LIST = "trusted.jsonl"
 _here: set[tuple[str, str]] = set()
@@ -61,7 +62,7 @@ def require_trusted(path: Path | str, source: str) -> None:
 def _sign(path: Path | str) -> tuple[str, str]:
     file = Path(path).resolve()
     try:
-        return str(file), hashlib.sha256(file.read_bytes()).hexdigest()
+        return str(file), hashlib.sha256(read_regular(file)).hexdigest()
     except OSError:
         return str(file), ""
 
@@ -75,7 +76,7 @@ def _listed() -> set[tuple[str, str]]:
     file = _list()
     known: set[tuple[str, str]] = set()
     try:
-        lines = [] if file is None else file.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = [] if file is None else read_regular(file).decode(errors="replace").splitlines()
     except OSError:
         return known
     for line in lines:

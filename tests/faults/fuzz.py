@@ -266,14 +266,16 @@ def records(number: int, run: Path, tally: Tally, seed: int = 0) -> None:
 
 
 def configs(number: int, run: Path, tally: Tally, seed: int = 0) -> None:
-    """A run's config.toml with a line changed."""
-    original = (run / "config.toml").read_text()
+    """A run's config.toml with a line changed, and its run.json."""
+    original, note = (run / "config.toml").read_text(), (run / "run.json").read_text()
+    whole_note = json.loads(note) | {"from": {"run": "x"}, "extended": [{"at": 1}]}
     value = st.one_of(
         odd_json.map(lambda x: json.dumps(x, default=str)), odd_value, st.just("[" * 5000), st.just("{a={b={}}}")
     )
 
     def attack(drawn: Any) -> None:
-        line, value, mode, disturbed, command = drawn
+        line, value, mode, disturbed, command, change = drawn
+        (run / "run.json").write_text(json.dumps(_changed(whole_note, *change)) if mode == "note" else note)
         lines = original.splitlines()
         line %= len(lines)
         key = lines[line].partition("=")[0]
@@ -286,19 +288,21 @@ def configs(number: int, run: Path, tally: Tally, seed: int = 0) -> None:
         content = "\n".join(lines).encode(errors="surrogatepass")
         (run / "config.toml").write_bytes(_noisy(content, *disturbed) if mode == "bytes" else content)
         with stopped_before_training():
-            words = [command, str(run), *(["--quiet"] if command == "resume" else [])]
-            outcome = call(words)
+            more = {"resume": ["--quiet"], "extend": ["--quiet", "--steps", "1M"]}.get(command, [])
+            outcome = call([command.replace("extend", "resume"), str(run), *more])
         if "Reached" in str(outcome.err.splitlines()[-1:]):
             outcome = Outcome(0, outcome.out, "")
         problem = outcome.problem()
         tally.note("configs", f"{command}, {mode} {lines[line - 1 : line + 1]}: {problem}" if problem else "")
 
-    modes = st.sampled_from(["value", "value", "delete", "section", "bytes"])
-    drawn = st.tuples(st.integers(0, 200), value, modes, noise, st.sampled_from(["show", "show", "compare", "resume"]))
+    modes = st.sampled_from(["value", "value", "delete", "section", "bytes", "note"])
+    commands = st.sampled_from(["show", "show", "compare", "resume", "extend"])
+    drawn = st.tuples(st.integers(0, 200), value, modes, noise, commands, mutation)
     try:
         many(number, drawn, attack, seed)
     finally:
         (run / "config.toml").write_text(original)
+        (run / "run.json").write_text(note)
 
 
 def manifests(number: int, run: Path, tally: Tally, seed: int = 0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tutelage.cli import main
+from tutelage.runs.directory import RunDirectory
 
 from . import environments, fuzz, places, surroundings
 from .calls import call, digest, run
@@ -46,6 +48,28 @@ def held(tally: Tally, least: int) -> None:
 def test_records_that_are_wrong_break_nothing(whole: Path, tally: Tally) -> None:
     fuzz.records(120, whole, tally)
     held(tally, 120)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.jsonl", "run.json"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(whole: Path, tmp_path: Path, name: str) -> None:
+    run = shutil.copytree(whole, tmp_path / "run")
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    outcome = call(["show", str(run)])
+    assert outcome.problem((0,)) == ""
+    assert digest(run) == digest(whole)
+    assert ("not a regular file" in outcome.err) == (name != "run.json")  # which is a note for people
+
+
+@pytest.mark.parametrize("note", ["[1]", "3", '{"from": []}', '{"from": {"run": 3}}', '{"extended": 3}', "[" * 9999])
+def test_a_note_that_is_wrong_is_none(whole: Path, tmp_path: Path, note: str) -> None:
+    run = shutil.copytree(whole, tmp_path / "run")
+    (run / "run.json").write_text(note)
+    assert call(["show", str(run)]).problem((0,)) == ""
+    assert RunDirectory(run).about() == {}
+    with fuzz.stopped_before_training():
+        assert "Reached" in call(["resume", str(run), "--steps", "1M", "--quiet"]).err
+    assert len(RunDirectory(run).about()["extended"]) == 1
 
 
 def test_checkpoints_that_are_wrong_are_noticed(whole: Path, tally: Tally) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,7 @@ from . import levels
 from .fleets import SAID, SILENT, TRAP
 from .tally import Tally
 
+ROOT = Path(__file__).parents[2]
 SIMULATOR = """
 import gymnasium, numpy as np
 class Still(gymnasium.Env):
@@ -99,3 +103,29 @@ def test_levels_that_are_wrong_are_sentences(tmp_path: Path, name: str) -> None:
     levels.levels(40, tmp_path, tally, names=(name,))
     assert tally.broke == []
     assert tally.tried["levels"] == 40 or tally.skipped
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux who is running")
+def test_a_worker_that_hangs_ends_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    script = (
+        "import os, sys, pathlib; from tests.faults.test_fleets import fleet, np\n"
+        "made = fleet(pathlib.Path(sys.argv[1]), 'time.sleep(3600)')\n"
+        "made.send(np.zeros(2, int))\n"
+        "print(*(process.pid for process in made._processes), flush=True)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], env=where, check=False, capture_output=True)
+    assert done.returncode == -9, done.stderr.decode()
+    workers = {int(word) for word in done.stdout.split()}
+    assert len(workers) == 2
+    while {pid for pid in workers if running(pid)}:  # a worker that stays sleeps for an hour
+        time.sleep(0.05)
+
+
+def running(process: int) -> bool:
+    """A process that has ended but that nobody has asked about is not running."""
+    try:
+        return "(zombie)" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False

@@ -28,6 +28,7 @@ from jaxtyping import PRNGKeyArray
 from ..envs.base import Domain, Suite, Task, as_brought
 from ..envs.texts import from_text
 from ..errors import UserError, require
+from ..regular import read_regular
 from ..types import Level
 
 NAME, COMMENT = "==", "//"
@@ -97,7 +98,7 @@ def read_entries(path: Path | str) -> list[Entry]:
         require(
             path.stat().st_size <= LARGEST, f"{path} has more than {LARGEST:,} bytes; give a smaller file of levels."
         )
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as problem:
         raise UserError(f"The levels of {path} could not be read: {problem.strerror or problem}.") from problem
     except UnicodeDecodeError as problem:

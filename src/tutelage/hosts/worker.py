@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from typing import NamedTuple
@@ -46,6 +48,7 @@ def work(pipe: Connection, memory_name: str, fields: Sequence[Field], mine: rang
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     # Should the environment's file use JAX to draw levels, it must not take an accelerator here.
     os.environ["JAX_PLATFORMS"] = "cpu"
     if hasattr(os, "SCHED_BATCH"):
@@ -70,6 +73,14 @@ def work(pipe: Connection, memory_name: str, fields: Sequence[Field], mine: rang
         del player
         shared.clear()
         memory.close()
+
+
+def _end_with_parent() -> None:
+    """A simulator that hangs does not read the pipe, so that it would outlive a training process that was killed."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _said(error: BaseException) -> str:

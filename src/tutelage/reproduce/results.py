@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import UserError, require
 from ..report.records import Measure, RunRecord, read
-from ..runs.directory import ABOUT
+from ..runs.directory import RunDirectory
 from ..runs.files import write_atomically
 from ..runs.study import StudyRun
 from .catalogue import PACKAGE, Exhibit, Source
@@ -83,15 +83,15 @@ def collect(chosen: Exhibit, source: Source, runs: Sequence[StudyRun], episodes:
     """What a study's finished runs came to on the exhibit's suite."""
     finished = [run for run in runs if run.finished]
     require(bool(finished), f"No run of the study {source.study} is finished; there is nothing to show yet.")
-    abouts = [json.loads((run.path / ABOUT).read_text()) for run in finished]
+    abouts = [RunDirectory(run.path).about() for run in finished]
     last = max((run.path / "evaluations.jsonl").stat().st_mtime for run in finished)
     return StudyResult(
         exhibit=chosen.name,
         study=source.study,
         suite=source.suite,
         watched=finished[0].plan.settings.train.suite,
-        version=abouts[0]["version"],
-        began=min(about["created"] for about in abouts)[:10],
+        version=abouts[0].get("version", "unknown"),
+        began=min((about["created"] for about in abouts if "created" in about), default=_day(last))[:10],
         ended=_day(last),
         planned=len(runs),
         runs=tuple(_result(run, read([run.path]).runs[0], source.suite, episodes) for run in finished),

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import UserError
+from ..regular import read_regular
 from . import schema
 from .files import write_atomically
 
@@ -82,7 +83,7 @@ def write(path: Path, specs: Sequence[Spec], arrays: Sequence[np.ndarray], meta:
 def read(path: Path) -> Archive:
     """All that a file holds, if it is what was written."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except OSError as problem:
         raise UserError(f"Checkpoint {path} could not be read: {problem.strerror or problem}.") from problem
     try:

@@ -23,6 +23,7 @@ from .. import config
 from ..compose import preset
 from ..errors import UserError
 from ..plugins import absolute, is_file
+from ..regular import read_regular
 from ..settings import Settings
 from ..trusted import require_trusted, trust
 from . import lines, schema
@@ -96,6 +97,13 @@ class RunDirectory:
             )
         return cls(path)
 
+    def about(self) -> dict[str, Any]:
+        """What is noted of the run; nothing of an old one, or where the note is damaged."""
+        try:
+            return schema.about(schema.document(read_regular(self.path / ABOUT)))
+        except (OSError, schema.Wrong):
+            return {}
+
     def settings(self) -> Settings:
         """What the run was asked to do."""
         return read_settings(self.path / CONFIG)
@@ -146,7 +154,7 @@ class RunDirectory:
                 for line in lines.read(path, check)
                 if line.record is None or line.record["iteration"] <= iteration
             )
-            if path.exists() and path.read_bytes() != kept:
+            if path.exists() and read_regular(path) != kept:
                 write_atomically(path, kept)
         for path in self.checkpoints():
             if int(path.stem) > iteration:

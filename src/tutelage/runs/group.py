@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import UserError, require
+from ..regular import read_regular
 from ..settings import OWN, Settings
 from . import schema
 from .directory import CONFIG, GROUP, RunDirectory, new_directory
@@ -94,7 +95,7 @@ def require_alone(path: Path | str) -> None:
 
 def _names(path: Path) -> tuple[str, ...]:
     try:
-        return tuple(schema.group(schema.document((path / GROUP).read_bytes()))["runs"])
+        return tuple(schema.group(schema.document(read_regular(path / GROUP)))["runs"])
     except (OSError, schema.Wrong) as problem:
         raise UserError(
             f'{path / GROUP} could not be read: it {problem}; it should say {{"runs": ["seed-0", ...]}}.'

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ..errors import UserError
+from ..regular import read_regular
 from .schema import Check, Wrong, document
 
 MOST_NAMED = 3
@@ -30,7 +31,7 @@ class Line(NamedTuple):
 def read(path: Path, check: Check) -> Iterator[Line]:
     """The lines of a file; none if it is not there. A last one that was cut off is left out."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError:
         return
     except OSError as problem:

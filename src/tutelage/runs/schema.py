@@ -201,6 +201,18 @@ def evaluation(value: Any) -> dict[str, Any]:
 group = named({"runs": listed(folder)})
 """``seeds.json``."""
 
+about = named(
+    {},
+    {
+        "version": text,
+        "created": text,
+        "from": named({"run": text}, rest=lambda value: value),
+        "extended": listed(lambda value: value),
+    },
+    rest=lambda value: value,
+)
+"""``run.json``, a note for people."""
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 

@@ -106,7 +106,7 @@ def begin(directory: RunDirectory, trainer: Trainer, settings: Settings, start: 
 
 def started_from(directory: RunDirectory) -> str:
     """The run that another started from; empty for most."""
-    return _read_about(directory).get(FROM, {}).get("run", "")
+    return directory.about().get(FROM, {}).get("run", "")
 
 
 def extend(directory: RunDirectory, steps: str) -> str:
@@ -129,7 +129,7 @@ def extend(directory: RunDirectory, steps: str) -> str:
             return f"The run has {old:,} iterations, as before."
         write_atomically(directory.path / CONFIG, config.to_toml(after).encode())
         note = {"at": done, "from": before.train.steps, "to": after.train.steps}
-        _about(directory, {EXTENDED: [*_read_about(directory).get(EXTENDED, []), note]})
+        _about(directory, {EXTENDED: [*directory.about().get(EXTENDED, []), note]})
     said = f"The run has {new:,} iterations now, of which {done:,} are done; it was to have {old:,}."
     if before.ppo.anneal:
         rate = before.ppo.learning_rate
@@ -142,12 +142,5 @@ def extend(directory: RunDirectory, steps: str) -> str:
 
 
 def _about(directory: RunDirectory, more: dict[str, Any]) -> None:
-    about = _read_about(directory) | more
+    about = directory.about() | more
     write_atomically(directory.path / ABOUT, (json.dumps(about, indent=2) + "\n").encode())
-
-
-def _read_about(directory: RunDirectory) -> dict[str, Any]:
-    try:
-        return json.loads((directory.path / ABOUT).read_text())
-    except (OSError, ValueError):  # of an old run, or damaged; it is a note for people
-        return {}

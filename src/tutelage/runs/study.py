@@ -131,7 +131,7 @@ def _require_same(study: Study, path: Path, runs: Sequence[StudyRun]) -> None:
     """Runs may be added to a study; what a run was started with stays."""
     if not (path / COPY).is_file():
         return
-    before = grid.parse((path / COPY).read_text(), str(path / COPY))
+    before = grid.read(path / COPY)
     require(
         bool({plan.name for plan in before.plans} & {plan.name for plan in study.plans}),
         f"The directory {path} holds another study: none of its runs, such as {before.plans[0].name}, is in "
