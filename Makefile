@@ -63,9 +63,9 @@ test-browser: setup ## run the tests of pages in the system's Chromium
 		$(BIN)/python -m pytest -n 0 -m browser -rs $$tests || exit 1; done
 
 # Warnings are errors: a link or an anchor that leads nowhere, a page outside of the navigation, anything that a page
-# would load from a network. The variable silences an announcement of the theme's authors.
+# would load from a network. (With --quiet, MkDocs counts no warnings.) The variable silences an announcement of the theme's authors.
 docs: setup ## build the documentation's site into build/site, to be opened from disk
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site is in build/site: open build/site/index.html"
 
 # As `make demo-page RUNS='runs/a runs/b'`; without runs it keeps its students and renews the scripts and styles.

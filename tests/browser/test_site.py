@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(out)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out)]
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     return out
 
