@@ -26,6 +26,7 @@ FLOORS = [
         "pictures",
         "plugins",
         "visible",
+        "regular",
         "trusted",
         "guard",
         "streams",
