@@ -82,7 +82,8 @@ def test_a_run_is_followed_while_another_process_trains_it(tmp_path: Path):
     # It was followed while it went on: several times, through several checkpoints, each record once and in order.
     assert sum(alive) >= 2
     assert len(checkpoints) >= 2
-    assert newest[-1] > newest[0]
+    assert newest == sorted(newest)
+    assert newest[-1] > opened_at
     assert seen == sorted(set(seen))
     # Nobody stopped it: it ends where it had to, and can still be loaded.
     assert seen[-1] == ITERATIONS
