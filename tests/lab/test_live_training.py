@@ -19,9 +19,8 @@ from tutelage.lab.opening import directories, opened
 
 from .made_lab import SMALL, Served, served_lab
 
-ITERATIONS, PER_ITERATION = 2000, 8 * 20
 CHANGES = SMALL | {
-    "train.steps": str(ITERATIONS * PER_ITERATION),
+    "train.steps": "1000000000",
     "train.log_every": "10",
     "train.checkpoint_every": "100",
     "replay.capacity": "24",
@@ -53,37 +52,33 @@ def events(served: Served) -> Iterator[dict[str, Any]]:
 
 
 def test_a_run_is_followed_while_another_process_trains_it(tmp_path: Path):
+    """The trainer has work for days, so however slow the machine is, it goes on while it is looked at."""
     place = tmp_path / "run"
     process = trainer(place)
     try:
         until = time.monotonic() + PATIENCE
         while not list(place.glob("checkpoints/*")) and process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
-        assert process.poll() is None
         lab = Laboratory(opened(directories([str(place)]), pytest.fail), tmp_path / "kept.txt")
         opened_at = lab.students.run(0).iteration
-        assert opened_at < ITERATIONS
-        seen, alive, checkpoints, newest = [], [], set(), []
+        seen: list[int] = []
         with served_lab(lab) as served:
-            for news in events(served):
-                seen += [record["iteration"] for record in news["metrics"]]
-                alive.append(process.poll() is None)
-                if news["checkpoint"] not in checkpoints:  # what the page does then
-                    checkpoints.add(news["checkpoint"])
-                    newest.append(served.ask("/api/buffer?run=0&student=0&order=newest&number=6").body["iteration"])
-                if seen and seen[-1] >= ITERATIONS:
-                    break
-        said, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, said.decode()
+            stream = events(served)
+            for checkpoints in (2, 4):  # followed, then its buffer is read, then followed again
+                there: set[int] = set()
+                while len(there) < checkpoints:
+                    news = next(stream)
+                    assert process.poll() is None
+                    there.add(news["checkpoint"])
+                    seen += [record["iteration"] for record in news["metrics"]]
+                newest = served.ask("/api/buffer?run=0&student=0&order=newest&number=6").body
+                assert newest["iteration"] > opened_at
+                assert len(newest["levels"]) == 6
+            stream.close()
+        assert seen == sorted(set(seen))
+        assert process.poll() is None  # nobody stopped it
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    # It was followed while it went on: several times, through several checkpoints, each record once and in order.
-    assert sum(alive) >= 2
-    assert len(checkpoints) >= 2
-    assert newest[-1] > newest[0]
-    assert seen == sorted(set(seen))
-    # Nobody stopped it: it ends where it had to, and can still be loaded.
-    assert seen[-1] == ITERATIONS
-    assert tutelage.load(place).iteration == ITERATIONS
+        process.kill()
+        said, _ = process.communicate()
+    assert said == b""  # and it had nothing to complain about
+    assert tutelage.load(place).iteration >= newest["iteration"]

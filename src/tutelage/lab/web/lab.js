@@ -123,7 +123,7 @@ function createBench(lab) {
     const rows = [];
     if (given.task) rows.push(fact("Held-out test", given.task, "wide"));
     if ("solvable" in metrics) rows.push(fact("Solvable", metrics.solvable ? "yes" : "no", metrics.solvable ? "good" : "bad"));
-    if ("path" in metrics) rows.push(fact("Shortest path", metrics.solvable === 0 ? "none" : `${number(metrics.path)} steps`));
+    if ("path" in metrics) rows.push(fact("Shortest path", metrics.solvable === 0 ? "none" : `${number(metrics.path)} step${metrics.path === 1 ? "" : "s"}`));
     if (lab.optimum) rows.push(fact("Optimal return", number(optimum, 3)));
     const set = (lab.editor.sliders ?? []).map((slider) => slider.name); // the sliders say it already
     for (const [name, value] of Object.entries(metrics)) {

@@ -13,6 +13,8 @@ const CHARTS = [
 ];
 const WIDE = 420, HIGH = 210, LEFT = 44, BOTTOM = 26, TOP = 10, RIGHT = 10;
 
+const short = (steps) => (steps >= 1e6 ? `${number(steps / 1e6, 2)}M` : steps >= 1e4 ? `${number(steps / 1e3, 0)}k` : number(steps, 0));
+
 export function createLive(root, lab, bench) {
   const runs = lab.runs.map(() => ({metrics: [], evaluations: [], checkpoint: 0, training: false}));
   const state = h("p", {class: "muted", role: "status"}, "Not looking.");
@@ -92,9 +94,9 @@ export function createLive(root, lab, bench) {
       ...marks.map((value) => svg("line", {class: "rule", x1: LEFT, x2: WIDE - RIGHT, y1: y(value), y2: y(value)})),
       ...marks.map((value) => svg("text", {x: LEFT - 6, y: y(value) + 4, "text-anchor": "end"}, number(value, 3))),
       svg("line", {class: "axis", x1: LEFT, x2: WIDE - RIGHT, y1: HIGH - BOTTOM, y2: HIGH - BOTTOM}),
-      svg("text", {x: WIDE - RIGHT, y: HIGH - 8, "text-anchor": "end"}, `${number(right / 1e6, 2)}M steps`),
+      svg("text", {x: WIDE - RIGHT, y: HIGH - 8, "text-anchor": "end"}, `${short(right)} steps`),
       ...lines.map((line, i) => svg("path", {class: `line line-${i % 6}`,
-        d: line.length > 1 ? `M${line.map(([a, b]) => `${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("L")}` : ""})));
+        d: line.length ? `M${line.map(([a, b]) => `${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("L")}${line.length === 1 ? "h0.01" : ""}` : ""})));
     const last = lines.map((line, i) => (line.length ? `${lab.runs[i].name} ${number(line.at(-1)[1], 3)}` : "")).filter(Boolean).join(", ");
     return h("figure", {class: "chart"}, h("figcaption", {}, h("strong", {}, name), h("span", {class: "small muted"}, ` ${last}`)), drawn);
   }
