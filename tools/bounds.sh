@@ -12,7 +12,7 @@ else
     work="$(mktemp -d)"
     trap 'rm -rf "$work"' EXIT
 fi
-tests=(tests/rl/test_ppo.py tests/rl/test_distributions.py tests/curricula/test_curator.py tests/evaluation/test_statistics.py)
+tests=(tests/rl/test_ppo.py tests/rl/test_distributions.py tests/curricula/test_curator.py tests/evaluation/test_evaluate.py)
 
 for end in ${ENDS:-lowest newest}; do
     here="$work/$end-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
