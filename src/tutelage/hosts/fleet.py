@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from ..machine import cores
+from ..machine import cores, waited
 from . import memory
 from .environment import HostEnvironment
 from .fields import Field, arrays, nested
@@ -202,11 +202,19 @@ class Fleet:
 
     def _answers(self, doing: str, patience: float) -> None:
         pending = {pipe: index for index, pipe in enumerate(self._pipes)}
-        deadline = time.monotonic() + patience
+        began, until = time.monotonic(), patience
+        before: dict[int, float] = {}
         while pending:
-            ready: list[Any] = wait(list(pending), max(0.0, deadline - time.monotonic()))
+            ready: list[Any] = wait(list(pending), max(0.0, began + until - time.monotonic()))
             if not ready:
                 index = next(iter(pending.values()))
+                # Time in which others had its core does not count. What it had to wait before this order is not known
+                # at first: to ask at every step would take longer than the step.
+                now = waited(self._processes[index].pid)
+                lost = now - before.setdefault(index, now - min(now, patience))
+                if lost > until - patience + 0.01:
+                    until = patience + lost
+                    continue
                 raise self._trouble(index, doing, f"has not answered for {patience:g} s")
             for pipe in ready:
                 index = pending.pop(pipe)
