@@ -29,7 +29,7 @@ NO_REPLAY = {name: value for name, value in TINY.items() if not name.startswith(
 RUNS: dict[str, tuple[str, str | None, dict[str, str]]] = {
     "racing": ("racing", "thesis-ice", NO_REPLAY),
     "walker": ("walker", None, {"env.workers": "1", "env.max_steps": "12", "network.head": "8"}),
-    "fruit": ("fruit", "fast", {"env.max_steps": "20", "env.size": "11", "env.rooms": "2"}),
+    "fruit": ("fruit", "fast", {"env.max_steps": "20", "env.size": "13", "env.rooms": "2"}),
     "corridor": ("corridor", None, {}),
 }
 
@@ -103,9 +103,9 @@ def test_drag_a_control_point_and_paint_ice(open_lab: Open) -> None:
         x, y = middle(page.locator(".track circle").first)
         drag(page, (x, y), (x + 30, y + 25))
         moved = becomes_other(page, before)
-        points = [from_text(one).points for one in (before, moved)]
-        changed = [not (a == b).all() for a, b in zip(*points, strict=True)]
-        assert sum(changed) == 1  # this one and no other
+        # This one and no other. A track's points are sorted around their mean, so they may start elsewhere now.
+        points = [{tuple(point) for point in from_text(one).points.tolist()} for one in (before, moved)]
+        assert len(points[0] - points[1]) == len(points[1] - points[0]) == 1
         assert page.locator(".track .road").get_attribute("d") != road
 
         page.get_by_role("button", name="No ice").click()
@@ -115,7 +115,8 @@ def test_drag_a_control_point_and_paint_ice(open_lab: Open) -> None:
         x, y = page.locator(".track .road").evaluate(ON_THE_ROAD)
         drag(page, (x, y), (x + 6, y + 6))
         icy = becomes_other(page, dry)
-        assert 0 < from_text(icy).ice.sum() < len(from_text(icy).ice)
+        painted = sum(word.bit_count() for word in from_text(icy).ice.tolist())
+        assert 0 < painted < 100
         assert (from_text(icy).points == from_text(dry).points).all()
         page.get_by_label("Wipe ice").check(force=True)
         drag(page, (x, y), (x + 6, y + 6))

@@ -63,11 +63,11 @@ def test_every_figure_is_a_page_with_its_fonts_inside(study: Path, tmp_path: Pat
 def test_intervals_are_those_of_the_statistics(study: Path):
     plt = pytest.importorskip("matplotlib.pyplot")
     figure, axes = plt.subplots(1, 2)
-    plotting._intervals(axes, tutelage.compare([study]).study, "solved")
+    plotting._intervals(axes, tutelage.compare([study]).study, "solved", "text")
     accel = statistics.estimate(np.array(ACCEL), statistics.iqm)
     bars = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes[1].patches]
     assert bars[0] == pytest.approx((accel.low, accel.high))
-    assert [label.get_text() for label in axes[1].get_yticklabels()] == ["accel (n = 3)", "dr (n = 3)"]
+    assert [label.get_text() for label in axes[1].get_yticklabels()] == ["accel (n\xa0=\xa03)", "dr (n\xa0=\xa03)"]
     plt.close(figure)
 
 

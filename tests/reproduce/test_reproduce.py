@@ -191,4 +191,4 @@ def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "maze-61"]) == 2
     assert "There is no table or figure called 'maze-61'" in capsys.readouterr().err
     assert main(["reproduce", "--scale", "full"]) == 2
-    assert "name it" in capsys.readouterr().err
+    assert "needs the name of a table or figure" in capsys.readouterr().err
