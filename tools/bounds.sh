@@ -38,4 +38,4 @@ PY
     bin/tutelage resume run --steps 2k --quiet
     bin/tutelage eval run --suite fresh --episodes 4
 done
-printf '\nBoth ends hold.\n'
+printf '\nHolds: %s.\n' "${ENDS:-lowest newest}"
