@@ -1,9 +1,10 @@
-"""What racing's runs look like: curves, a lap, the hardest tracks and the ice that was met, as a page of docs/results.
+"""What racing's runs look like: curves, a lap, the hardest tracks and the ice that was met, as pages of docs/results.
 
 usage: python racing_results.py [--dry runs/racing-fast] [--ice runs/racing-ice-fast] [--out docs/results]
 
-Reads the directories of the studies `racing-fast` and `racing-ice-fast`; runs that are missing are left out. Tests that
-a run's last student has not taken yet are played first. Tables of returns are made by `results.py`.
+Reads the directories of the studies `racing-fast` and `racing-ice-fast`; the page of a study that is not there stays as
+it is, and runs that are missing are left out. Tests that a run's last student has not taken yet are played first.
+Tables of returns are made by `results.py`.
 """
 
 import argparse
@@ -219,48 +220,59 @@ def finish(figure: Any, panels: tuple[Any, ...], units: tuple[str, ...], path: P
     figure.savefig(path, dpi=100)
 
 
-# --- the page
+# --- the pages
 
 
-def page(dry: Runs, icy: Runs, out: Path) -> list[str]:
-    """Draw the pictures, and say what they show."""
-    lines = [
-        "# Racing under `fast`",
+def heading(title: str, study: str, option: str, more: str) -> list[str]:
+    """What a page begins with: how it was made, and where the rest is."""
+    return [
+        f"# {title}",
         "",
         "Made by",
         "",
-        "    tutelage study studies/racing-fast.toml",
-        "    tutelage study studies/racing-ice-fast.toml",
-        "    python benchmarks/racing_results.py",
+        f"    tutelage study studies/{study}.toml",
+        f"    python benchmarks/racing_results.py --{option} runs/{study}",
         "",
         f"Returns are means over {F1_EPISODES} episodes a circuit (and share of ice) and {FRESH_EPISODES} fresh "
-        "tracks. [Racing](../racing.md) says what they show and what they do not; beside the published figures: "
-        "[circuits](f1.racing-fast.md), [ice](icy-f1.racing-ice-fast.md).",
+        f"tracks. [Racing](../racing.md) says what they show and what they do not. {more}",
+        "",
     ]
-    if dry:
-        draw_dry(dry, out / "racing-curves.png")
-        seeds = [run for runs in dry.values() for run in runs]
-        best = max(seeds, key=lambda run: tested(run, "f1", F1_EPISODES)["return"])
-        said = lap(best, out / "racing-lap.gif")
-        lines += ["", "## Without ice", "", *dry_table(dry), "", "![Returns against decisions](racing-curves.png)", ""]
-        lines += [f"What the student of {DRY[best.parent.name]} sees and where it drives ({said}):", ""]
-        lines += ["![A lap](racing-lap.gif)"]
-    if "robust-plr" in dry:
-        hardest(dry["robust-plr"][0], out / "racing-hardest.png")
+
+
+def dry_page(runs: Runs, out: Path) -> list[str]:
+    """Draw the pictures of runs without ice, and say what they show."""
+    draw_dry(runs, out / "racing-curves.png")
+    seeds = [run for group in runs.values() for run in group]
+    best = max(seeds, key=lambda run: tested(run, "f1", F1_EPISODES)["return"])
+    said = lap(best, out / "racing-lap.gif")
+    lines = heading(
+        "Racing under `fast`",
+        "racing-fast",
+        "dry",
+        "Beside the published figures: [circuits](f1.racing-fast.md). With black ice: [another page](racing-ice.md).",
+    )
+    lines += [*dry_table(runs), "", "![Returns against decisions](racing-curves.png)", ""]
+    lines += [f"What the student of {DRY[best.parent.name]} sees and where it drives ({said}):", ""]
+    lines += ["![A lap](racing-lap.gif)"]
+    if "robust-plr" in runs:
+        hardest(runs["robust-plr"][0], out / "racing-hardest.png")
         lines += ["", f"The {HARDEST} tracks with the highest scores in robust PLR's buffer at the end:", ""]
         lines += ["![The hardest tracks](racing-hardest.png)"]
-    if icy:
-        draw_ice(icy, out / "racing-ice.png")
-        lines += [
-            "",
-            "## With black ice",
-            "",
-            *ice_table(icy),
-            "",
-            "Ice met: icy tiles among those that were touched, ",
-        ]
-        lines[-1] += "in the second half of training."
-        lines += ["", "![Ice met, and returns by the share of ice](racing-ice.png)"]
+    return lines
+
+
+def ice_page(runs: Runs, out: Path) -> list[str]:
+    """Draw the pictures of runs with ice, and say what they show."""
+    draw_ice(runs, out / "racing-ice.png")
+    lines = heading(
+        "Racing with black ice under `fast`",
+        "racing-ice-fast",
+        "ice",
+        "Beside the published figures: [ice](icy-f1.racing-ice-fast.md). Without ice: [another page](racing.md).",
+    )
+    lines += [*ice_table(runs), ""]
+    lines += ["Ice met: icy tiles among those that were touched, in the second half of training.", ""]
+    lines += ["![Ice met, and returns by the share of ice](racing-ice.png)"]
     return lines
 
 
@@ -271,9 +283,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    lines = page(found_in(options.dry, DRY), found_in(options.ice, ICY), options.out)
-    (options.out / "racing.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    if dry := found_in(options.dry, DRY):
+        write(options.out / "racing.md", "\n".join([*dry_page(dry, options.out), ""]).encode())
+    if icy := found_in(options.ice, ICY):
+        write(options.out / "racing-ice.md", "\n".join([*ice_page(icy, options.out), ""]).encode())
 
 
 if __name__ == "__main__":

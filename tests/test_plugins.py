@@ -102,3 +102,11 @@ def test_a_package_that_is_broken_is_named_and_hides_nothing(offered: Any, capsy
 def test_a_domain_without_presets_is_refused() -> None:
     with pytest.raises(tutelage.UserError, match="The environment empty has no presets; give at least one."):
         tutelage.DomainEntry("empty", "nothing", {}, lambda settings: None)  # pyright: ignore
+
+
+@pytest.mark.parametrize("words", [["check", "~nobody-here"], ["train", "~nobody-here.py", "dr"]])
+def test_the_home_of_an_unknown_user_is_a_file_that_does_not_exist(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert "~nobody-here" in capsys.readouterr().err

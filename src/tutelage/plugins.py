@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -56,7 +57,12 @@ def is_file(name: str) -> bool:
 
 def absolute(name: str) -> str:
     """What a run keeps of a name: of a file the absolute path, so that it can be resumed from elsewhere."""
-    return str(Path(name).expanduser().resolve()) if is_file(name) else name
+    return str(_whole(name)) if is_file(name) else name
+
+
+def _whole(path: str) -> Path:
+    # Unlike Path.expanduser, this leaves `~nobody` as it is, which is then a file that does not exist.
+    return Path(os.path.expanduser(path)).resolve()
 
 
 def label(name: str) -> str:
@@ -74,7 +80,7 @@ def installed(group: str) -> Mapping[str, EntryPoint]:
 
 def from_file(path: str, name: str) -> Plugin:
     """What a Python file calls ``name``."""
-    file = Path(path).expanduser().resolve()
+    file = _whole(path)
     require(
         file.is_file(),
         f"There is no file {path}; give the path of a Python file that defines '{name}', or a name.",
