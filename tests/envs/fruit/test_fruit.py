@@ -293,6 +293,8 @@ def test_levels_are_chains_of_walled_rooms():
         for y, x in np.argwhere((one.tiles == FLOOR) | (one.tiles == DOOR)):
             assert (one.tiles[y - 1 : y + 2, x - 1 : x + 2] != STONE).all()
         jax.tree.map(np.testing.assert_array_equal, from_text(to_text(one), 21), one)
+    with pytest.raises(UserError, match=r"'<' of the level is at \(3, -1\), outside of its 21 columns and 21 rows"):
+        to_text(one._replace(start=np.array([3, -1])))
 
 
 def reached(one: Any, through_doors: bool) -> set[tuple[int, int]]:

@@ -288,6 +288,12 @@ def test_walled_levels_are_read_back_and_need_their_walls():
         from_text("." + text[1:], 7)
 
 
+def test_a_level_whose_goal_is_outside_cannot_be_written():
+    (level,) = drawn(LavaCrossing(), 1)
+    with pytest.raises(UserError, match=r"goal is \(200, 1\), outside of its 9 columns and 9 rows"):
+        to_text(level._replace(goal=np.array([200, 1])))
+
+
 def test_every_setting_changes_levels_or_episodes():
     base = LavaSettings(size=5, tiles=8, max_steps=9)
 

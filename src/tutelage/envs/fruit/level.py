@@ -40,6 +40,11 @@ def to_text(level: FruitLevel) -> str:
     places = {"<": level.start, "A" if pays else "a": level.apple, "b" if pays else "B": level.banana}
     for character, place in places.items():
         x, y = np.asarray(place)
+        require(
+            0 <= x < tiles.shape[1] and 0 <= y < tiles.shape[0],
+            f"'{character}' of the level is at ({x}, {y}), outside of its {tiles.shape[1]} columns and "
+            f"{tiles.shape[0]} rows.",
+        )
         shown[y, x] = character
     return "\n".join("".join(row) for row in shown)
 

@@ -31,7 +31,11 @@ def to_text(level: LavaLevel) -> str:
     shown = np.full(tiles.shape, " ")
     for character, tile in _CHARACTERS.items():
         shown[tiles == tile] = character
-    for character, (x, y) in (("<", np.asarray(level.start)), (">", np.asarray(level.goal))):
+    for character, name, (x, y) in (("<", "start", np.asarray(level.start)), (">", "goal", np.asarray(level.goal))):
+        require(
+            0 <= x < tiles.shape[1] and 0 <= y < tiles.shape[0],
+            f"The level's {name} is ({x}, {y}), outside of its {tiles.shape[1]} columns and {tiles.shape[0]} rows.",
+        )
         shown[y, x] = character
     if tiles[0, 0] == STONE:
         shown = shown[1:-1, 1:-1]
