@@ -74,7 +74,7 @@ def main(words: list[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     (folder / "here").mkdir()
-    os.environ["PYTHONPATH"] = os.getcwd()
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
     os.chdir(folder / "here")  # a command may write where it is
     try:
         tally = attack(folder, options, wanted, least)
