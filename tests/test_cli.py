@@ -167,6 +167,12 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
             "There is no setting called 'ppo.clipp'. Did you mean ppo.clip",
         ),
         (["train", "maze", "accel", "--capacity", "9"], "There is no setting called 'capacity'. "),
+        (
+            ["train", "maze", "accel", *settings(replay__temprature="1")],
+            "Did you mean replay.temperature or replay.rate or replay.attempts? Available: replay.attempts, "
+            "replay.capacity, replay.clock, replay.duplicates, replay.min_fill, replay.prioritisation, replay.rate, "
+            "replay.relative, replay.schedule, replay.score, replay.staleness, replay.temperature.\n",
+        ),
         (["train", "maze", "dr", *settings(replay__rate="1")], "There is no setting called 'replay.rate'. "),
         (
             ["train", "maze", "accel", *settings(train__levels="many")],
@@ -389,3 +395,11 @@ def test_a_reader_that_has_gone_is_no_error(run: str) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert (process.wait(), process.stderr.read()) == (0, b"")
+
+
+@pytest.mark.parametrize("module", ["tutelage", "tutelage.cli"])
+def test_the_program_is_also_a_module(module: str) -> None:
+    source = str(Path(tutelage.__file__).parents[1])
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True)
+    assert done.stdout == f"tutelage {tutelage.__version__}\n"
