@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -289,6 +291,20 @@ def test_show_says_where_a_run_stands(run: str, output: pytest.CaptureFixture[st
     assert rows["iterations"] == "6 of 6 (finished)"
     assert rows["steps"] == "768"
     assert rows["digest"] == tutelage.load(run).digest
+
+
+@pytest.mark.parametrize(
+    ("logged", "shown"),
+    [(4279.304, "4,279 levels drawn since"), (7.6, "7.600 levels drawn since"), (-1234.5, "-1,234 levels drawn since")],
+)
+def test_show_writes_large_figures_without_decimals(
+    run: str, tmp_path: Path, logged: float, shown: str, output: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy")
+    record = {"iteration": 6, "steps": 768, "buffer/staleness": logged}
+    (copy / "metrics.jsonl").write_text(json.dumps(record) + "\n")
+    assert main(["show", str(copy)]) == 0
+    assert re.search(rf"buffer/staleness +{re.escape(shown)}\n", output.readouterr().out)
 
 
 def test_a_stopped_run_says_how_to_go_on(
