@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -167,6 +169,12 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
             "There is no setting called 'ppo.clipp'. Did you mean ppo.clip",
         ),
         (["train", "maze", "accel", "--capacity", "9"], "There is no setting called 'capacity'. "),
+        (
+            ["train", "maze", "accel", *settings(replay__temprature="1")],
+            "Did you mean replay.temperature or replay.rate or replay.attempts? Available: replay.attempts, "
+            "replay.capacity, replay.clock, replay.duplicates, replay.min_fill, replay.prioritisation, replay.rate, "
+            "replay.relative, replay.schedule, replay.score, replay.staleness, replay.temperature.\n",
+        ),
         (["train", "maze", "dr", *settings(replay__rate="1")], "There is no setting called 'replay.rate'. "),
         (
             ["train", "maze", "accel", *settings(train__levels="many")],
@@ -285,6 +293,20 @@ def test_show_says_where_a_run_stands(run: str, output: pytest.CaptureFixture[st
     assert rows["digest"] == tutelage.load(run).digest
 
 
+@pytest.mark.parametrize(
+    ("logged", "shown"),
+    [(4279.304, "4,279 levels drawn since"), (7.6, "7.600 levels drawn since"), (-1234.5, "-1,234 levels drawn since")],
+)
+def test_show_writes_large_figures_without_decimals(
+    run: str, tmp_path: Path, logged: float, shown: str, output: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy")
+    record = {"iteration": 6, "steps": 768, "buffer/staleness": logged}
+    (copy / "metrics.jsonl").write_text(json.dumps(record) + "\n")
+    assert main(["show", str(copy)]) == 0
+    assert re.search(rf"buffer/staleness +{re.escape(shown)}\n", output.readouterr().out)
+
+
 def test_a_stopped_run_says_how_to_go_on(
     run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: pytest.CaptureFixture[str]
 ) -> None:
@@ -389,3 +411,11 @@ def test_a_reader_that_has_gone_is_no_error(run: str) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert (process.wait(), process.stderr.read()) == (0, b"")
+
+
+@pytest.mark.parametrize("module", ["tutelage", "tutelage.cli"])
+def test_the_program_is_also_a_module(module: str) -> None:
+    source = str(Path(tutelage.__file__).parents[1])
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True)
+    assert done.stdout == f"tutelage {tutelage.__version__}\n"

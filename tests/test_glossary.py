@@ -11,7 +11,7 @@ import tutelage
 from tutelage.cli import main
 from tutelage.glossary import FIGURES, find, unit
 from tutelage.methods.registry import built_in
-from tutelage.runs.session import _metrics_record
+from tutelage.runs.records import metrics_record
 
 CASES = [("matrix", name, {}) for name in built_in() if name != "samplr"]
 CASES += [
@@ -62,7 +62,7 @@ def test_the_fields_of_a_record_have_entries():
     trainer = tutelage.build(tutelage.preset("matrix", "dr"))
     finite: Any = ()  # read elsewhere
     log = StepReport(finite, np.ones(2), np.ones((2, 3)) / 3, {"return": np.ones(2)})
-    record = _metrics_record(2, 2, trainer, log, 1.0, 0)
+    record = metrics_record(2, 2, trainer, log, 1.0, 0)
     assert {name for name in record if find(name) is None} == set()
 
 

@@ -18,6 +18,8 @@ FLOORS = [
         "types",
         "errors",
         "machine",
+        "options",
+        "teacher_settings",
         "settings",
         "config",
         "students",
@@ -99,8 +101,10 @@ def test_imports_go_downward_only(path):
 def test_the_ground_floor_imports_nothing_of_ours_but_errors():
     for name in ("types", "students", "seeds", "errors", "machine"):
         assert imports(ROOT / f"{name}.py") == set()
-    for name in ("settings", "config", "devices", "pictures"):
+    for name in ("options", "config", "devices", "pictures"):
         assert imports(ROOT / f"{name}.py") <= {"tutelage.errors"}
+    assert imports(ROOT / "teacher_settings.py") == {"tutelage.errors", "tutelage.options"}
+    assert imports(ROOT / "settings.py") == {"tutelage.errors", "tutelage.options", "tutelage.teacher_settings"}
     assert imports(ROOT / "guard.py") == {"tutelage.errors", "tutelage.machine"}  # whether code had a core at all
     assert imports(ROOT / "plugins.py") == {"tutelage.errors", "tutelage.guard"}
 

@@ -21,7 +21,7 @@ from tutelage.settings import GroundingName, ObjectiveName
 from .test_imports import FILES, ROOT, imports, run
 
 METHODS = set(registry.built_in())
-OBJECTIVES = {"settings.py", "curricula/objectives.py", "envs/matrix/settings.py"}
+OBJECTIVES = {"teacher_settings.py", "curricula/objectives.py", "envs/matrix/settings.py"}
 """Who speaks of a teacher's objectives, one of which is called as the method is: minimax."""
 GROUNDINGS = {"settings.py"}
 """Who speaks of kinds of grounding, one of which is called as the method is: samplr."""

@@ -27,6 +27,10 @@ def test_one_version_everywhere():
     assert releases[-1] == "0.1.0"
 
 
+def test_python_says_the_version_as_well():
+    assert tutelage.__version__ == PROJECT["version"]
+
+
 def test_the_date_of_the_release_is_that_of_the_citation():
     (day,) = re.findall(r"^date-released: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert f"## {PROJECT['version']} - {day}\n" in (ROOT / "CHANGELOG.md").read_text()

@@ -43,7 +43,12 @@ export PATH="$work/empty/bin:$PATH"
 tutelage --version
 tutelage --help | tail -1
 
-say "a study of two methods with three seeds, of the demo's size but shorter"
+say "the demo, which comes with the wheel"
+demo="$(python -c 'import pathlib, tutelage; print(pathlib.Path(tutelage.__file__).parent / "examples/demo.py")')"
+python "$demo" --steps "${DEMO_STEPS:-4M}"
+run=runs/demo
+
+say "a study of two methods with three seeds, shorter"
 cat >mine.toml <<'TOML'
 environment = "maze"
 preset = "small"
@@ -61,7 +66,6 @@ train.rollout = 32
 train.suite = "fresh"
 TOML
 tutelage study mine.toml --jobs 1
-run=runs/mine/accel/s0
 
 say "a level of one's own"
 printf '#######\n#>....#\n#.###.#\n#.#.#.#\n#.###.#\n#....G#\n#######\n' >my.txt
@@ -78,13 +82,13 @@ import jax
 import numpy as np
 import tutelage
 
-run = tutelage.load("runs/mine/accel/s0")
+run = tutelage.load("runs/demo")
 domain, agent = run.domain, run.agent
 level = domain.levels.sample(jax.random.key(0))
 prepared = domain.env.prepare(level)
 state, obs = domain.env.reset(jax.random.key(1), prepared)
 memory, seen, actions = agent.initial_carry(1), [], []
-for t in range(12):
+for t in range(40):
     one = jax.tree.map(lambda x: x[None], obs)
     memory, decision = agent.act(run.student(), agent.noise(jax.random.key(t), 1), memory, one, np.array([t == 0]))
     action = agent.actions.mode(decision.policy)[0]
@@ -110,6 +114,7 @@ player = Player("student.safetensors")
 parts = [episode[f"part{i}"] for i in range(len(episode.files) - 1)]
 played = [player.act(seen if len(seen) > 1 else seen[0], greedy=True) for seen in zip(*parts)]
 assert played == episode["actions"].tolist(), (played, episode["actions"].tolist())
+assert len(set(played)) > 1, "a student that always does the same shows nothing"
 print("numpy alone:", played, "action for action")
 PY
 (cd exported && ../../bare/bin/python again.py)
@@ -119,6 +124,7 @@ tutelage compare runs/mine
 tutelage report runs/mine --no-pictures --out report.html
 tutelage plot runs/mine --pdf --out plots
 for file in plots/*.pdf; do [[ "$(head -c 5 "$file")" == "%PDF-" ]]; done
+if command -v pdftoppm >/dev/null; then for file in plots/*.pdf; do pdftoppm -r 150 -png "$file" "${file%.pdf}"; done; fi
 ls -l plots report.html report.md my.gif my.png
 
 say "studies that come with it"

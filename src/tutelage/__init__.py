@@ -119,6 +119,8 @@ _PUBLIC = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module(".runs.directory", __name__).package_version()
     if name not in _PUBLIC:
         raise AttributeError(f"module 'tutelage' has no attribute '{name}'")
     return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)

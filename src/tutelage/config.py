@@ -192,9 +192,10 @@ def _section(name: str) -> str:
 
 def _unknown(name: str, known: Mapping[str, Any]) -> UserError:
     """Offer the settings of the same section or the same last name, all of them only where there are none."""
+    name, names = short(name), [short(other) for other in known]
     section, _, last = name.rpartition(".")
-    near = [other for other in known if (section and _section(other) == section) or other.rpartition(".")[2] == last]
-    return unknown("setting", short(name), map(short, near or known))
+    near = [other for other in names if (section and _section(other) == section) or other.rpartition(".")[2] == last]
+    return unknown("setting", name, near or names)
 
 
 # Writing

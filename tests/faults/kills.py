@@ -107,7 +107,7 @@ def trap(moment: str, number: int) -> None:
             "a file is deleted": lambda: before(Path, "unlink"),
             "after a record": lambda: after(lines, "append"),
             "between a record and a checkpoint": lambda: before(checkpoint, "save"),
-            "in a step": lambda: before(session, "_metrics_record"),
+            "in a step": lambda: before(session, "metrics_record"),
         }[moment]()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,19 @@ def test_a_study_is_read_by_its_directory_and_keeps_its_names(tmp_path: Path):
     ]
     assert read([tmp_path / "accel-nine-edits"]).methods[0].label == "accel-nine-edits"
     assert compare([tmp_path], against="accel-nine-edits").reference.n == 3
+
+
+@pytest.mark.parametrize("wrong", ["", "[]", "{", "[" * 10_000])
+def test_a_study_has_the_order_of_its_file(tmp_path: Path, wrong: str):
+    for method in ("accel", "dr", "plr"):
+        write(tmp_path / method / "s0", settings(method), [evaluation(DR[0])])
+    status = {f"{method}/s{seed}": {"state": "finished"} for seed in (0, 1) for method in ("plr", "dr")}
+    (tmp_path / "status.json").write_text(json.dumps(status))
+    study = read([tmp_path])
+    assert [method.label for method in study.methods] == ["plr", "dr", "accel"], "what is not in the file comes last"
+    assert compare([tmp_path]).reference.label == "plr"
+    (tmp_path / "status.json").write_text(wrong)
+    assert [method.label for method in read([tmp_path]).methods] == ["accel", "dr", "plr"]
 
 
 def test_a_directory_whose_runs_were_not_evaluated_is_refused(tmp_path: Path):

@@ -202,7 +202,7 @@ def test_a_missing_package_is_a_sentence(
     assert main([*arguments, "--log", "wandb"]) == 2
     assert capsys.readouterr().err == (
         "tutelage: --log wandb needs the package wandb, which is not installed; "
-        "install it with `pip install tutelage[wandb]`, or leave --log wandb out.\n"
+        "install it with `pip install 'tutelage[wandb]'`, or leave --log wandb out.\n"
     )
     assert list(tmp_path.iterdir()) == []
 

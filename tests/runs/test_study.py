@@ -238,7 +238,7 @@ def test_progress_is_shown(terminal: bool, tmp_path: Path, monkeypatch: pytest.M
 
 def test_missing_ray_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"--engine ray needs the package ray, .* `pip install tutelage\[ray\]`"):
+    with pytest.raises(UserError, match=r"--engine ray needs the package ray, .* `pip install 'tutelage\[ray\]'`"):
         engine("ray", None)
 
 

@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     start_jax()
     from ..evaluation import tables
-    from ..runs import session
+    from ..runs import records, session
     from ..runs.directory import EVALUATIONS
     from ..runs.students import find_student, is_student
 
@@ -49,7 +49,7 @@ def run(arguments: list[str]) -> int:
     print(tables.evaluation(result))
     if run is None:
         return 0
-    record = session.evaluation_record(run.iteration, run.trainer, result, options.student, options.greedy)
+    record = records.evaluation_record(run.iteration, run.trainer, result, options.student, options.greedy)
     if not run.directory.append_unless_trained(EVALUATIONS, [record]):
         warn(
             f"The run {options.run} is being trained, so this result was not kept; evaluate again once it has stopped."

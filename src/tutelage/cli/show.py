@@ -31,7 +31,9 @@ def run(arguments: list[str]) -> int:
         speed = f", {last['steps_per_second']:,.0f} steps a second" if "steps_per_second" in last else ""
         rows.append(("last logged", f"iteration {last['iteration']:,}{speed}"))
         rows += [
-            (f"  {name}", f"{last[name]:.3f} {unit(name)}".rstrip()) for name in sorted(last) if _worth_showing(name)
+            (f"  {name}", f"{_short(last[name])} {unit(name)}".rstrip())
+            for name in sorted(last)
+            if _worth_showing(name)
         ]
     evaluations = directory.read(EVALUATIONS, warn)
     if evaluations:
@@ -48,6 +50,11 @@ def run(arguments: list[str]) -> int:
 
 def _finished(finished: bool) -> str:
     return " (finished)" if finished else ""
+
+
+def _short(value: float) -> str:
+    """As many digits as say something."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3f}"
 
 
 def _worth_showing(name: str) -> bool:

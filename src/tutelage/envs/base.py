@@ -198,6 +198,8 @@ class Rules:
     """The highest sum of fictitious rewards that can be expected on a level, by who sees what happens there."""
     limit: int | None = None
     """Steps after which an episode is cut off, where that is known."""
+    hide: str = ""
+    """Where nothing is hidden but could be: what to do about it, such as ``set env.ice to beta``."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ def ground(domain: Domain, grounding: GroundingName) -> Domain:
     if grounding == "none":
         return domain
     why, instead = f"train.grounding is {grounding}", "set it to none, or choose another method"
+    if domain.rules.hide:
+        instead = f"{domain.rules.hide}, set train.grounding to none, or choose another method"
     optimum = domain.rules.resampled_optimum if grounding == "naive" else domain.rules.grounded_optimum
     if isinstance(domain.env, HostEnvironment):
         if not domain.env.hides:

@@ -63,7 +63,7 @@ def plot(
     require(width in WIDTHS, f"The width is {width}; give one of {', '.join(WIDTHS)}.")
     require(
         find_spec("matplotlib") is not None,
-        "Plots need the package matplotlib, which is not installed; install it with `pip install tutelage[plot]`.",
+        "Plots need the package matplotlib, which is not installed; install it with `pip install 'tutelage[plot]'`.",
     )
     study = read(paths, suite)
     chosen = measure or telling(study)

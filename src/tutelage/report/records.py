@@ -9,10 +9,13 @@ from typing import Any, Literal, NamedTuple
 
 from ..errors import UserError, require, unknown
 from ..plugins import label
+from ..regular import read_regular
 from ..runs.directory import CONFIG, EVALUATIONS, METRICS, RunDirectory
 from ..runs.group import RunGroup, is_group
 from ..runs.outline import Outline
+from ..runs.schema import Wrong, document
 from ..runs.study import COPY as STUDY
+from ..runs.study import STATUS
 
 Measure = Literal["solved", "return"]
 MEASURES: tuple[Measure, ...] = ("solved", "return")
@@ -192,9 +195,21 @@ def _at(path: Path, warn: Warn) -> list[RunRecord]:
 
 
 def runs_below(path: Path) -> list[Path]:
-    """The runs in a directory, such as a study's or one method's of it, in the order of their names and seeds."""
+    """The runs in a directory, such as a study's or one method's of it: a study's in the order of its file, others in
+    that of their names; then by seed.
+    """
     found = [file.parent for pattern in (f"*/{CONFIG}", f"*/*/{CONFIG}") for file in path.glob(pattern)]
-    return sorted(found, key=lambda run: (run.parent, len(run.name), run.name))
+    place = {name: i for i, name in enumerate(_methods_in_order(path))}
+    return sorted(found, key=lambda run: (place.get(run.parent.name, len(place)), run.parent, len(run.name), run.name))
+
+
+def _methods_in_order(study: Path) -> list[str]:
+    """A study's methods as its file has them, which is how its status lists runs. It is not worth an error."""
+    try:
+        runs = document(read_regular(study / STATUS))
+    except (OSError, Wrong):
+        return []
+    return list(dict.fromkeys(name.partition("/")[0] for name in runs)) if isinstance(runs, dict) else []
 
 
 def _record(directory: RunDirectory, warn: Warn) -> RunRecord:

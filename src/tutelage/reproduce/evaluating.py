@@ -16,12 +16,13 @@ def complete(runs: Sequence[StudyRun], suite: str, episodes: int, warn: Callable
     if not missing:
         return
     start_jax()
-    from ..runs import session
+    from ..runs.records import evaluation_record
+    from ..runs.session import load
 
     for run in missing:
-        loaded = session.load(run.path, warn)
+        loaded = load(run.path, warn)
         result = loaded.evaluate(suite, episodes)
-        record = session.evaluation_record(loaded.iteration, loaded.trainer, result)
+        record = evaluation_record(loaded.iteration, loaded.trainer, result)
         loaded.directory.append_unless_trained(EVALUATIONS, [record])
 
 

@@ -59,7 +59,7 @@ def check(name: str, jobs: int | None) -> None:
     require(
         package is None or find_spec(package) is not None,
         f"--engine {name} needs the package {package}, which is not installed; install it with "
-        f"`pip install tutelage[{name}]`, or leave --engine out to use the processors of this machine.",
+        f"`pip install 'tutelage[{name}]'`, or leave --engine out to use the processors of this machine.",
     )
 
 

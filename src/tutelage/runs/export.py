@@ -79,7 +79,7 @@ def _require(package: str, extra: str) -> None:
     require(
         find_spec(package) is not None,
         f"This file needs the package {package}, which is not installed; install it with "
-        f"`pip install tutelage[{extra}]`, or leave --{extra} out.",
+        f"`pip install 'tutelage[{extra}]'`, or leave --{extra} out.",
     )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import jax
-import numpy as np
 
 from ..compose import evaluation_episodes, evaluation_interval
 from ..envs.base import Domain
@@ -20,7 +19,6 @@ from ..errors import require
 from ..evaluation.evaluate import Evaluation, evaluate, pooled
 from ..evaluation.robustness import WorstCase
 from ..experiment import build, build_domain
-from ..figures import StepReport
 from ..hosts.environment import HostEnvironment
 from ..memory import require_room
 from ..plugins import label
@@ -28,7 +26,6 @@ from ..rl.agent import Agent, AgentState
 from ..seeds import stack, unstack
 from ..settings import Settings
 from ..trainer import Trainer, TrainState, compiled
-from ..types import SOURCES
 from . import checkpoint, sinks
 from .advice import advice
 from .directory import EVALUATIONS, METRICS, RunDirectory
@@ -43,6 +40,7 @@ from .processes import (
     on_main_process,
     require_same,
 )
+from .records import evaluation_record, mean_record, metrics_record
 from .signals import interruptible
 from .start import Start, begin, extend, started_from, transplanted
 from .students import Student
@@ -395,12 +393,12 @@ def _train(
             seconds = time.perf_counter() - began
             number, iteration = until - iteration, until
             records = [
-                _metrics_record(iteration, number, trainer, mine, seconds, before)
+                metrics_record(iteration, number, trainer, mine, seconds, before)
                 for mine, before in zip(unstack(log, seeds), learned, strict=True)
             ]
             learned = [record["learned_steps"] for record in records]
             on_main_process(write, records)
-            progress.advanced(_mean_record(records))
+            progress.advanced(mean_record(records))
             last = iteration == trainer.iterations
             if last or (evaluate_every and iteration % evaluate_every == 0):
                 on_main_process(test, iteration, range(seeds))
@@ -422,73 +420,3 @@ def _worth_a_picture(iteration: int, every: int, iterations: int) -> bool:
 def _next(iteration: int, every: int) -> int:
     """The next multiple of ``every``."""
     return (iteration // every + 1) * every
-
-
-def _metrics_record(
-    iteration: int, number: int, trainer: Trainer, log: StepReport, seconds: float, learned_before: int
-) -> dict[str, Any]:
-    """Average the iterations of one dispatch, each figure over those in which it was defined.
-
-    Steps are those of one student; their rate is that of all students of this run, also where other runs were trained
-    in the same seconds.
-    """
-    steps = trainer.steps_per_iteration
-    learned, sources = np.asarray(log.learned[:number]), np.asarray(log.sources[:number]).mean(axis=0)
-    learned_steps = learned_before + round(float(learned.sum()) * steps)
-    record: dict[str, Any] = {
-        "iteration": iteration,
-        "steps": iteration * steps,
-        "learned_steps": learned_steps,
-        "steps_per_second": number * steps * trainer.students / seconds,
-        "seconds": seconds,
-        "learned": float(learned.mean()),
-    }
-    record |= {f"{name}/share": float(share) for name, share in zip(SOURCES, sources, strict=True) if share > 0}
-    return record | _means({name: np.asarray(values) for name, values in log.metrics.items()}, number)
-
-
-def _means(log: Mapping[str, np.ndarray], number: int) -> dict[str, float]:
-    """Means over iterations in which a figure was defined (NaN marks the others); none, no figure."""
-    means = {}
-    for name, values in log.items():
-        defined = values[:number]
-        defined = defined[np.isfinite(defined)]
-        if defined.size:
-            means[name] = float(defined.mean())
-    return means
-
-
-def _mean_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What several runs have in common, for who watches all of them."""
-    shared = [name for name in records[0] if all(name in record for record in records)]
-    if len(records) == 1:
-        return records[0]
-    return {name: type(records[0][name])(np.mean([record[name] for record in records])) for name in shared}
-
-
-def evaluation_record(
-    iteration: int, trainer: Trainer, result: Evaluation, student: int = 0, greedy: bool = False
-) -> dict[str, Any]:
-    """A line of ``evaluations.jsonl``."""
-    return {
-        "iteration": iteration,
-        "steps": iteration * trainer.steps_per_iteration,
-        "suite": result.suite,
-        "seed": result.seed,
-        "student": student,
-        "greedy": greedy,
-        "solved": result.solved_rate,
-        "return": result.mean_return,
-        "tasks": {
-            task.task: {
-                "solved": task.solved_rate,
-                "solved-error": task.standard_error,
-                "return": task.mean_return,
-                "return-error": task.return_error,
-                "return-min": task.min_return,
-                "episodes": len(task.returns),
-                **({} if task.normalised_return is None else {"normalised": task.normalised_return}),
-            }
-            for task in result.tasks
-        },
-    }

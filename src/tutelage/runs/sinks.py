@@ -160,7 +160,7 @@ def check(names: Sequence[str]) -> None:
         require(
             _installed(kind.package),
             f"--log {name} needs the package {kind.package}, which is not installed; "
-            f"install it with `pip install tutelage[{kind.extra}]`, or leave --log {name} out.",
+            f"install it with `pip install 'tutelage[{kind.extra}]'`, or leave --log {name} out.",
         )
 
 

@@ -146,7 +146,8 @@ def test_teachers_of_methods_have_the_mask():
     ("arguments", "sentence"),
     [
         (["maze", "samplr"], "This environment has no hidden parameters"),
-        (["racing", "samplr"], "This environment has no hidden parameters"),
+        (["racing", "samplr"], "samplr, which draws them; set env.ice to beta, set train.grounding to none, or"),
+        (["racing", "dr", "--grounding", "naive"], "naive, which draws them; set env.ice to beta, set train.grounding"),
         (["racing", "dr", "--train.suite", "icy-f1-1.2"], "The share of ice q is 1.2; it is a probability"),
         (["racing", "dr", "--env.ice-alpha", "-1", "--env.ice", "beta"], "env.ice_alpha is -1.0; give a number"),
     ],

@@ -66,7 +66,7 @@ def build(settings: RacingSettings) -> Domain:
         ),
         encoder=partial(eyes, resolution=settings.resolution),
         suites=Suites(suite_names(), tasks),
-        rules=Rules(success=SOLVED, limit=settings.decisions),
+        rules=Rules(success=SOLVED, limit=settings.decisions, hide="" if icy else "set env.ice to beta"),
         viewer=Viewer(
             text=partial(text, tracks),
             parse=from_text,
