@@ -14,6 +14,8 @@ from contextlib import suppress
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
+from ..leaving import forget, remember
+
 FOLDER = Path("/dev/shm")
 """Where Linux shows shared memory as files. Elsewhere nothing can be found, and nothing is cleaned."""
 _NAME = re.compile(r"tutelage-([0-9]+)-[0-9a-f]{12}")
@@ -26,7 +28,14 @@ def create(size: int) -> SharedMemory:
     with suppress(OSError, AttributeError):
         # A sign of life that ends with us however we end. It also holds where others see other process numbers.
         fcntl.flock(memory._fd, fcntl.LOCK_SH)  # pyright: ignore[reportAttributeAccessIssue]
+    remember(memory.name, memory.unlink)
     return memory
+
+
+def remove(memory: SharedMemory) -> None:
+    """Remove a segment of this process."""
+    forget(memory.name)
+    memory.unlink()
 
 
 def clean(folder: Path = FOLDER) -> list[str]:
