@@ -39,7 +39,10 @@ def remove(memory: SharedMemory) -> None:
     try:
         memory.unlink()
     except FileNotFoundError:
-        resource_tracker.unregister(memory._name, "shared_memory")  # pyright: ignore[reportAttributeAccessIssue]
+        # Its tracker may know that already or not, and complains of whatever it hears twice or never; not of this.
+        name: str = memory._name  # pyright: ignore[reportAttributeAccessIssue]
+        resource_tracker.register(name, "shared_memory")
+        resource_tracker.unregister(name, "shared_memory")
 
 
 def clean(folder: Path = FOLDER) -> list[str]:
