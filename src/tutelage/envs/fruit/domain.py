@@ -11,6 +11,7 @@ from .env import Fruit
 from .level import AGENT, from_text, to_text
 from .render import frames, picture, seen
 from .settings import FruitSettings
+from .solve import optimum
 from .space import FruitSpace
 from .suites import NAMES, suite
 
@@ -24,7 +25,10 @@ def build(settings: FruitSettings) -> Domain:
         levels=Levels(sample=space.sample, metrics=space.metrics, easy=space.easy),
         encoder=lambda eyes: Glyphs(eyes, AGENT + 1),
         suites=Suites(NAMES, partial(suite, env=env, space=space)),
-        rules=Rules(limit=settings.max_steps),  # solved: the right fruit, which pays more than all penalties
+        # Solved: the right fruit, which pays more than all penalties.
+        rules=Rules(
+            optimum=partial(optimum, penalty=settings.penalty, max_steps=settings.max_steps), limit=settings.max_steps
+        ),
         viewer=Viewer(
             text=to_text,
             parse=partial(from_text, size=settings.size),
