@@ -306,8 +306,10 @@ _PROGRAMS: dict[Any, Callable[..., Any]] = {}
 
 
 def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """One program for a function, however often it is asked for."""
-    return _PROGRAMS.setdefault(function, jax.jit(function))
+    """One program for a function, however often it is asked for. JAX never forgets a function that was jitted."""
+    if function not in _PROGRAMS:
+        _PROGRAMS[function] = jax.jit(function)
+    return _PROGRAMS[function]
 
 
 def _observation(run: Run) -> Any:
