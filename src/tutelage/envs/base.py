@@ -267,6 +267,9 @@ class Domain:
     """How its levels and episodes look, where anybody can tell."""
     brought: Callable[[Level], Brought] | None = None
     """How a level that a person brings is tested; without it, as in training (``as_brought``)."""
+    measured: Callable[[Level], Metrics] | None = None
+    """What ``Levels.metrics`` says of a level that a person brings, by one program where levels differ in size; without
+    it, those are asked."""
 
 
 LONGEST = 1000
