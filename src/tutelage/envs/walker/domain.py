@@ -47,7 +47,7 @@ def _editor(stairs: bool) -> SliderEditor:
 def build(settings: WalkerSettings) -> Domain:
     """An environment, its levels and its suites from settings."""
     _require_box2d()
-    from .render import PACE, frames, picture, snapshot
+    from .render import PACE, frames, picture, seen, snapshot
 
     space = WalkerSpace(settings.stairs)
     arguments = {"max_steps": settings.max_steps, "stair_steps": settings.stair_steps}
@@ -78,6 +78,7 @@ def build(settings: WalkerSettings) -> Domain:
             picture=partial(picture, stair_steps=settings.stair_steps),
             frames=partial(frames, stair_steps=settings.stair_steps),
             pace=PACE,
+            seen=seen,
             snapshot=snapshot,
             actions=("hip 1", "knee 1", "hip 2", "knee 2"),
             editor=_editor(settings.stairs),
