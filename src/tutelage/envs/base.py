@@ -268,8 +268,8 @@ class Domain:
     brought: Callable[[Level], Brought] | None = None
     """How a level that a person brings is tested; without it, as in training (``as_brought``)."""
     measured: Callable[[Level], Metrics] | None = None
-    """What ``Levels.metrics`` says of a level that a person brings, by one program where levels differ in size; without
-    it, those are asked."""
+    """What a person is told of a level that they bring, by one program for levels of all sizes; without it, what
+    ``Levels.metrics`` says."""
 
 
 LONGEST = 1000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import jax
+
 from ..base import Domain, Levels, Rules, Suites, Viewer
 from ..editing import GridEditor
 from .drawing import ACTIONS, CONTROLS, palette
@@ -48,4 +50,5 @@ def build(settings: MiniGridSettings) -> Domain:
             editor=GridEditor(palette(space.ball), words=True),
             controls=CONTROLS,
         ),
+        measured=jax.jit(space.measured),
     )

@@ -13,7 +13,7 @@ from . import multiroom, obstructed
 from .env import reaches_far
 from .level import BALL, BLUE, BOX, DOOR, GridLevel
 from .settings import Task
-from .solve import fewest_actions, solvable
+from .solve import fewest_actions, shortest_path, solvable
 
 ROOM_NAMES = tuple(f"Rooms-{rooms}" for rooms in range(1, multiroom.MOST + 1))
 
@@ -65,6 +65,17 @@ class GridSpace:
         with nothing to carry, the fewest actions to the goal (0 where there is no way).
         """
         difficulty = self.difficulty(level)
+        shares = {name: (difficulty == i).astype(jnp.float32) for i, name in enumerate(self.difficulties)}
+        return self._figures(level) | shares
+
+    def measured(self, level: GridLevel) -> Metrics:
+        """Of one level: without shares, and with the shortest path of rooms with nothing to carry."""
+        if self.ball:
+            return self._figures(level)
+        return self._figures(level) | {"path": jnp.maximum(shortest_path(level), 0).astype(jnp.float32)}
+
+    def _figures(self, level: GridLevel) -> Metrics:
+        difficulty = self.difficulty(level)
         rooms = difficulty + 1 if not self.ball else jnp.where(reaches_far(level), 4, 2)
         found: Metrics = {"difficulty": difficulty + 1, "rooms": rooms}
         if self.ball:
@@ -72,5 +83,4 @@ class GridSpace:
         else:
             actions = fewest_actions(level)
             found |= {"actions": jnp.maximum(actions, 0), "solvable": actions >= 0}
-        found |= {name: difficulty == i for i, name in enumerate(self.difficulties)}
         return {name: value.astype(jnp.float32) for name, value in found.items()}

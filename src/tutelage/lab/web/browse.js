@@ -132,7 +132,7 @@ export function createBrowser(root, lab, bench) {
   });
 
   root.replaceChildren(said,
-    panel("What a buffer holds", [run, order, h("button", {type: "button", onclick: showBuffer}, "Show")], h("div", {class: "stack"}, held, buffer, family)),
+    panel("What a buffer holds", keeping.length ? [run, order, h("button", {type: "button", onclick: showBuffer}, "Show")] : [], h("div", {class: "stack"}, held, buffer, family)),
     panel("Where students differ", [search, recorded], differ),
     panel("Held-out suites", [suite, h("button", {type: "button", onclick: showSuite}, "Show")], tests),
     panel(`Kept in ${lab.keep}`, [h("button", {type: "button", onclick: showKept}, "Show")], kept));

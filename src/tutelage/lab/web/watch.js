@@ -181,7 +181,7 @@ function createCard(lab, name, episode, refresh) {
       showBars(at);
       worth.textContent = `Return so far ${number(totals[at], 3)}`;
       const regret = episode.regret == null ? "" : `, regret ${number(episode.regret, 3)}`;
-      end.textContent = at < length ? "" : `${episode.solved ? "Solved" : "Not solved"} after ${length} steps: return ${number(episode.return, 3)}${regret}`;
+      end.textContent = at < length ? "" : `${episode.solved ? "Solved" : "Not solved"} after ${length} step${length === 1 ? "" : "s"}: return ${number(episode.return, 3)}${regret}`;
       end.classList.toggle("good", at >= length && episode.solved);
       end.classList.toggle("bad", at >= length && !episode.solved);
     },
