@@ -133,7 +133,8 @@ class Levels:
             found["fields"] = to_fields(level)
         if isinstance(self._editor, TrackEditor):
             found["outline"] = self._editor.outline(level)
-        return found | {"metrics": {name: plain(value) for name, value in jax.device_get(self._metrics(level)).items()}}
+        told = jax.device_get(self._metrics(level))
+        return found | {"metrics": {name: x if isinstance(x, str) else plain(x) for name, x in told.items()}}
 
     def text_of(self, level: Any) -> str | None:
         """The text of a level, if it can be read back."""

@@ -162,6 +162,9 @@ def test_a_domain_says_so():
     assert domain.rules.optimum is not None
     # A question at the door, and one before the bite.
     assert float(domain.rules.optimum(from_text("\n".join(rows), 13))) == pytest.approx(3 - 0.02)
+    assert domain.measured is not None
+    told = domain.measured(from_text("\n".join(rows), 13))
+    assert told == {"paying_fruit": "apple", "rooms": 2, "path": 6, "solvable": 1}
     shut = [rows[0], "#<..#..A.b..#", *rows[2:]]
     metrics = jax.device_get(domain.levels.metrics(from_text("\n".join(shut), 13)))
     assert metrics == {"rooms": 1, "apple": 1, "path": 0, "solvable": 0}

@@ -165,7 +165,12 @@ def searched(level: GridLevel) -> int:
             return seen[x, y]
         for cell in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
             inside = all(0 <= at < side for at, side in zip(cell, kind.shape, strict=True))
-            if inside and cell not in seen and kind[cell] != WALL and not (kind[cell] == DOOR and state[cell] == LOCKED):
+            if (
+                inside
+                and cell not in seen
+                and kind[cell] != WALL
+                and not (kind[cell] == DOOR and state[cell] == LOCKED)
+            ):
                 seen[cell] = seen[x, y] + 1
                 waiting.append(cell)
     return -1

@@ -60,7 +60,7 @@ def brought(settings: MazeSettings, level: MazeLevel) -> Brought:
     return Brought(HeldOutMaze(settings.view, settings.reward), trial, limit)
 
 
-def measured(metrics: Callable[[MazeLevel], Metrics], level: MazeLevel) -> Metrics:
+def measured(metrics: Callable[[MazeLevel], Metrics], level: MazeLevel) -> dict[str, Any]:
     """What ``metrics`` says of a maze that somebody drew. Walls around it are in nobody's way, but do not count."""
     found, more = metrics(_padded(level)), _padded(level).walls.size - level.walls.size
     return {**found, "blocks": found["blocks"] - more}

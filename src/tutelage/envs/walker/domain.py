@@ -13,7 +13,18 @@ from ...rl.encoders import Vector
 from ..base import Continuous, Design, Domain, Levels, Rules, Suites, Viewer
 from ..editing import Control, Controls, Slider, SliderEditor
 from .design import DesignEncoder, WalkerDesign
-from .level import PAIRS, PARAMETERS, POET, SOLVED, STAIR_STEPS, from_text, to_text
+from .level import (
+    DIFFICULTIES,
+    PAIRS,
+    PARAMETERS,
+    POET,
+    SOLVED,
+    STAIR_STEPS,
+    Level,
+    difficulty,
+    from_text,
+    to_text,
+)
 from .settings import WalkerSettings
 from .space import WalkerSpace
 from .suites import suite, suite_names
@@ -84,7 +95,14 @@ def build(settings: WalkerSettings) -> Domain:
             editor=_editor(settings.stairs),
             controls=CONTROLS,
         ),
+        measured=_measured,
     )
+
+
+def _measured(level: Level) -> dict[str, str]:
+    """Of one level: POET's class by name, where the metrics of many have the share of each."""
+    known = "hardcore" if level.hardcore else DIFFICULTIES[int(difficulty(level))]
+    return {"difficulty": known.replace("-", " ")}
 
 
 def _require_box2d() -> None:

@@ -130,7 +130,7 @@ function createBench(lab) {
     const set = (lab.editor.sliders ?? []).map((slider) => slider.name); // the sliders say it already
     for (const [name, value] of Object.entries(metrics)) {
       const words = name.replaceAll(/[-_]/g, " ");
-      if (!["solvable", "path"].includes(name) && !set.includes(words)) rows.push(fact(FACTS[name] ?? capital(words), number(value, 2)));
+      if (!["solvable", "path"].includes(name) && !set.includes(words)) rows.push(fact(FACTS[name] ?? capital(words), typeof value === "string" ? value : number(value, 2)));
     }
     rows.push(fact("Time limit", `${number(limit)} steps`));
     byId("facts").replaceChildren(...rows);

@@ -155,7 +155,8 @@ function createCard(lab, name, episode, refresh) {
   function showView(seen) {
     if (!seen) return;
     if (seen.picture) {
-      const picture = view.querySelector("img") ?? h("img", {alt: "What the student sees"});
+      const picture = view.querySelector("img") ?? h("img", {alt: "What the student sees",
+        onload: ({target}) => target.classList.toggle("sharp", target.naturalWidth <= target.clientWidth)}); // few pixels stay squares
       picture.src = seen.picture;
       if (!picture.isConnected) view.replaceChildren(picture);
     } else {
