@@ -90,13 +90,13 @@ def snapshot(level: Level, walker: Walker, unit: int = 22) -> np.ndarray:
 
 
 def seen(obs: np.ndarray, unit: int = 24) -> np.ndarray:
-    """What the student is told, as a picture: its body by the angles of hull and joints, a dark foot where it touches
-    the ground, an arrow for the hull's speed, and how far each ray of the lidar gets. The bars are speeds of turning: of
-    the hull, then hip and knee of each leg.
+    """What the student is told, as a picture: its body by the angles of hull and joints, a dark leg where a foot
+    touches the ground, a line for the hull's speed, and how far each ray of the lidar gets. The bars are speeds of
+    turning: of the hull, then hip and knee of each leg.
     """
     numbers, fine = np.asarray(obs, np.float64), unit * _FINE
     left, top, side = -1.7, 1.7, 7.4
-    image = Image.new("RGB", (round(side * fine),) * 2, SKY)
+    image = Image.new("RGB", (round(side * fine), round(side * fine)), SKY)
     pen = ImageDraw.Draw(image)
 
     def place(points: Sequence[Sequence[float]] | np.ndarray) -> list[tuple[float, float]]:
@@ -116,8 +116,8 @@ def seen(obs: np.ndarray, unit: int = 24) -> np.ndarray:
     for part in _BACK_TO_FRONT:
         colour = TEXT if touches.get(part) else _COLOURS[part]
         pen.polygon(place(_turned(_SHAPES[part], pose[part])), colour, BODY_EDGE, max(1, fine // 24))
-    speed = numbers[2:4] * FPS / (0.3 * np.array([VIEWPORT_W, VIEWPORT_H]) / SCALE) / 5
-    pen.line(place([(0, 0), speed]), TEXT, max(2, fine // 10))
+    speed = (numbers[2:4] * FPS / (0.3 * np.array([VIEWPORT_W, VIEWPORT_H]) / SCALE) / 5).tolist()
+    pen.line(place([(0.0, 0.0), speed]), TEXT, max(2, fine // 10))
     dot(speed, 0.16, TEXT)
     # Behind the walker and below it, where neither its legs nor its rays get to.
     for row, (number, colour) in enumerate(zip((1, 5, 7, 10, 12), (HULL, FAR, FAR, NEAR, NEAR), strict=True)):
