@@ -269,6 +269,8 @@ def test_suites_and_their_levels(lab):
     assert found["limit"] == lab.levels.domain.suites["SmallCorridor"].tasks[0].max_steps
     assert found["text"].count("G") == 1
     assert found["optimum"] is not None
+    assert found["metrics"] == lab.level({"level": {"text": found["text"]}})["metrics"]
+    assert found["metrics"]["solvable"] == 1
     for wrong in ("nowhere", "../accel", None, 3):
         with pytest.raises(UserError, match="There is no such suite"):
             lab.suite({"name": wrong})

@@ -125,16 +125,19 @@ class Levels:
         level = opened.brought.level if opened.level is None else opened.level
         found: dict[str, Any] = {"limit": opened.brought.max_steps, "picture": self.picture(level)}
         found["optimum"] = self.optimum(0, given)
-        if opened.level is None:
-            text = self.text_of(level)
-            return found | {"text": text, "metrics": {}}
+        if opened.level is None:  # measured as what it looks like in the editor, where it can be drawn there
+            found["text"] = text = self.text_of(level)
+            return found | {"metrics": {} if text is None else self._measured(from_text(domain, text))}
         found["text"] = to_text(domain, level)
         if not isinstance(self._editor, GridEditor):
             found["fields"] = to_fields(level)
         if isinstance(self._editor, TrackEditor):
             found["outline"] = self._editor.outline(level)
+        return found | {"metrics": self._measured(level)}
+
+    def _measured(self, level: Any) -> dict[str, Any]:
         told = jax.device_get(self._metrics(level))
-        return found | {"metrics": {name: x if isinstance(x, str) else plain(x) for name, x in told.items()}}
+        return {name: value if isinstance(value, str) else plain(value) for name, value in told.items()}
 
     def text_of(self, level: Any) -> str | None:
         """The text of a level, if it can be read back."""

@@ -49,6 +49,7 @@ def build(settings: MiniGridSettings) -> Domain:
             actions=ACTIONS,
             editor=GridEditor(palette(space.ball), words=True),
             controls=CONTROLS,
+            generators=(("empty", space.empty),),
         ),
         measured=jax.jit(space.measured),
     )

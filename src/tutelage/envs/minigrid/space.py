@@ -9,9 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from ...types import Metrics
+from ..maze.level import cell_mask
 from . import multiroom, obstructed
+from .draws import uniform_where
 from .env import reaches_far
-from .level import BALL, BLUE, BOX, DOOR, GridLevel
+from .level import BALL, BLUE, BOX, BRICK, DOOR, NOTHING, PRIZE, TARGET, GridLevel
 from .settings import Task
 from .solve import fewest_actions, shortest_path, solvable
 
@@ -51,6 +53,18 @@ class GridSpace:
         if not self.ball:
             return multiroom.sample(key, difficulty + 1)
         return obstructed.sample(key, difficulty, self.task == "omg-medium", self.lost_keys)
+
+    def empty(self, key: PRNGKeyArray) -> GridLevel:
+        """One large room with nothing in it but the agent and the goal, to draw into."""
+        goal_key, start_key, heading_key = jax.random.split(key, 3)
+        inside = jnp.pad(jnp.ones((self.size - 2, self.size - 2), bool), 1)
+        goal = uniform_where(goal_key, inside)
+        there = cell_mask(inside.shape, goal[::-1])  # by column and row here
+        start = uniform_where(start_key, inside & ~there)
+        cells = jnp.where(inside[..., None], jnp.asarray(NOTHING), jnp.asarray(BRICK))
+        cells = jnp.where(there[..., None], jnp.asarray(PRIZE if self.ball else TARGET), cells)
+        heading = jax.random.randint(heading_key, (), 0, 4)
+        return GridLevel(cells, start.astype(jnp.uint8), heading.astype(jnp.uint8))
 
     def difficulty(self, level: GridLevel) -> Int[Array, ""]:
         """Counted from 0, as seen from what is in a level."""
