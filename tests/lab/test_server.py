@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 
 from tutelage.cli import main
@@ -324,8 +328,17 @@ def throw(served: Served, requests: list[bytes]) -> list[bytes]:
     return answers
 
 
+@cache
+def files_opened() -> set[str]:
+    """Those that this process opens from now on, by any means that Python has. Nobody can take such a hook away."""
+    found = set[str]()
+    sys.addaudithook(lambda event, given: found.add(os.fsdecode(given[0])) if event == "open" else None)
+    return found
+
+
 def check_nonsense(served: Served, number: int, capfd: pytest.CaptureFixture[str]) -> None:
     dice = random.Random(number)
+    files_opened().clear()
     made = nonsense(dice, served)
     requests = [next(made) for _ in range(number)]
     answers: list[bytes] = []
@@ -344,6 +357,11 @@ def check_nonsense(served: Served, number: int, capfd: pytest.CaptureFixture[str
     assert "Traceback" not in said.err + said.out
     assert served.ask("/api/level", {"level": LEVEL}).body["metrics"]["path"] == 2
     assert set(served.lab.keeper.path.parent.iterdir()) <= {served.lab.keeper.path}
+    # What was read is the runs' own, apart from modules and compiled programs.
+    known = [named.run.directory.path for named in served.lab.students.runs] + [served.lab.keeper.path.parent]
+    known += [Path(jax.config.jax_compilation_cache_dir or served.lab.keeper.path)]
+    read = [Path(path) for path in files_opened() if not path.endswith((".py", ".pyc"))]
+    assert [path for path in read if not any(path.is_relative_to(place) for place in known)] == []
 
 
 def test_nonsense_is_refused_and_the_lab_goes_on(served: Served, capfd: pytest.CaptureFixture[str]):
