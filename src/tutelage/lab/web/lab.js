@@ -257,7 +257,7 @@ function createStudents(lab, onchange) {
     }
   }
   byId("students").replaceChildren(h("table", {},
-    h("thead", {}, h("tr", {}, ...["Student", "Solved", "", "Return"].map((name) => h("th", {scope: "col"}, name)))), body));
+    h("thead", {}, h("tr", {}, ...["Student", "", "Solved", "Return"].map((name) => h("th", {scope: "col"}, name)))), body));
   const chosen = () => [...rows.values()].filter((row) => row.check.checked).map((row) => row.student);
   return {
     chosen,
