@@ -332,7 +332,12 @@ def throw(served: Served, requests: list[bytes]) -> list[bytes]:
 def files_opened() -> set[str]:
     """Those that this process opens from now on, by any means that Python has. Nobody can take such a hook away."""
     found = set[str]()
-    sys.addaudithook(lambda event, given: found.add(os.fsdecode(given[0])) if event == "open" else None)
+
+    def note(event: str, given: tuple[Any, ...]) -> None:
+        if event == "open" and not isinstance(given[0], int):  # a number is of a file that is open
+            found.add(os.fsdecode(given[0]))
+
+    sys.addaudithook(note)
     return found
 
 
