@@ -1,4 +1,4 @@
-"""The lab's other editors in a real browser: tracks, sliders, forms of JSON, and the grid of fruit."""
+"""The lab's other editors in a real browser: tracks, sliders, forms of JSON, and other grids than mazes."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ RUNS: dict[str, tuple[str, str | None, dict[str, str]]] = {
     "racing": ("racing", "thesis-ice", NO_REPLAY),
     "walker": ("walker", None, {"env.workers": "1", "env.max_steps": "12", "network.head": "8"}),
     "fruit": ("fruit", "fast", {"env.max_steps": "20", "env.size": "13", "env.rooms": "2"}),
+    "lava": ("lava", None, {"env.size": "5", "env.tiles": "6"}),
+    "minigrid": ("minigrid", None, {}),
     "corridor": ("corridor", None, {}),
 }
 
@@ -151,7 +153,11 @@ def test_a_slider_redraws_the_terrain(open_lab: Open) -> None:
         page.wait_for_function("before => document.querySelector('img.terrain').src !== before", arg=picture)
         page.get_by_role("button", name="Undo").click()
         page.wait_for_function("before => document.querySelector('img.terrain').src === before", arg=picture)
+        page.wait_for_function(
+            "() => /challenging$/.test(document.querySelector('#facts dd').textContent)"
+        )  # stumps of 3
         watched(page)
+        assert page.locator(".card .view img").count() == 1
         # A person moves the joints: time goes on while keys are held.
         page.click("#hand")
         page.wait_for_selector(".hand[data-step]")
@@ -187,6 +193,75 @@ def test_a_form_of_json(open_lab: Open) -> None:
         watched(page)
 
 
+def use(page: Any, given: str) -> None:
+    """Puts a level in as text."""
+    page.locator(".grid-text").evaluate("one => { one.open = true; }")
+    page.locator(".grid-text textarea").fill(given)
+    page.get_by_role("button", name="Use this text").click()
+
+
+def said(page: Any, name: str, value: str) -> None:
+    """Waits until the page says so of the level."""
+    page.wait_for_function(
+        """([name, value]) => [...document.querySelectorAll("#facts > div")].some((row) =>
+             row.querySelector("dt").textContent === name && row.querySelector("dd").textContent === value)""",
+        arg=[name, value],
+    )
+
+
+def cell(page: Any, side: int, column: int, row: int) -> tuple[float, float]:
+    box = page.locator("canvas.grid-canvas").bounding_box()
+    return box["x"] + (column + 0.5) * box["width"] / side, box["y"] + (row + 0.5) * box["height"] / side
+
+
+def test_lava_between_the_start_and_the_goal(open_lab: Open) -> None:
+    with open_lab("lava") as page:
+        assert page.locator(".tool").all_inner_texts() == ["Floor", "Lava", "Wall", "Start", "Goal"]
+        use(page, "\n".join([".....", ".....", "<...>", ".....", "....."]))
+        said(page, "Shortest path", "4 steps")
+        said(page, "Lava", "0")
+        page.get_by_role("radio", name="Lava").check(force=True)
+        page.locator("canvas.grid-canvas").evaluate("one => one.scrollIntoView({block: 'center'})")
+        drag(page, cell(page, 5, 2, 0), cell(page, 5, 2, 3))
+        said(page, "Lava", "4")
+        said(page, "Solvable", "yes")
+        said(page, "Path of four directions", "8")
+        page.mouse.click(*cell(page, 5, 2, 4))
+        said(page, "Solvable", "no")
+        said(page, "Shortest path", "none")
+        assert text(page).splitlines()[0] == "..}.."
+        page.get_by_role("button", name="Undo").click()
+        said(page, "Solvable", "yes")
+        watched(page)
+        assert page.locator(".card .view img").count() == 1
+        page.click("#hand")
+        page.wait_for_selector(".hand[data-step='0']")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector(".hand[data-step='1']")
+
+
+def test_a_locked_door_between_the_rooms(open_lab: Open) -> None:
+    with open_lab("minigrid") as page:
+        side = len(text(page).splitlines())
+        rows = [["#"] * side for _ in range(side)]
+        rows[1][1:8] = [">", ".", "Dr", ".", ".", ".", "G"]
+        use(page, "\n".join(" ".join(row) for row in rows))
+        said(page, "Shortest path", "6 steps")
+        said(page, "Fewest actions", "7")  # the door is opened first
+        said(page, "Rooms", "2")
+        facts = page.locator("#facts dt").all_inner_texts()
+        assert not [name for name in facts if name.startswith("Rooms ")]  # shares of many levels
+        page.get_by_label("Locked door").check(force=True)
+        page.locator("canvas.grid-canvas").evaluate("one => one.scrollIntoView({block: 'center'})")
+        page.mouse.click(*cell(page, side, 3, 1))
+        said(page, "Solvable", "no")
+        assert text(page).splitlines()[1].split()[3].startswith("L")
+        page.get_by_role("button", name="Undo").click()
+        said(page, "Solvable", "yes")
+        watched(page)
+        assert page.locator(".card .view img").count() == 1
+
+
 def test_fruit_has_a_palette(open_lab: Open) -> None:
     with open_lab("fruit") as page:
         names = page.locator(".tool").all_inner_texts()
@@ -202,6 +277,8 @@ def test_fruit_has_a_palette(open_lab: Open) -> None:
         page.mouse.click(box["x"] + (at[0] + 0.5) * unit, box["y"] + (at[1] + 0.5) * unit)
         assert becomes_other(page, before) == before.translate(str.maketrans("aAbB", "AaBb"))
         page.wait_for_selector("#facts dd:not(.bad)")
+        said(page, "Solvable", "yes")
+        said(page, "Paying fruit", "banana" if "B" in text(page) else "apple")
         page.get_by_label("Locked door").check(force=True)
         x, y = next((x, y) for y, row in enumerate(rows) for x, cell in enumerate(row) if cell == ".")
         page.mouse.click(box["x"] + (x + 0.5) * unit, box["y"] + (y + 0.5) * unit)

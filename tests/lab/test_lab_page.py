@@ -227,6 +227,26 @@ def test_students_that_differ_and_suites(page: Page):
     page.fact("Time limit", "242 steps")
 
 
+def test_recorded_tests_have_pictures(page: Page, runs: tuple[Path, Path]):
+    line = {"iteration": 1, "steps": 160, "suite": "mine", "seed": 0, "student": 0, "greedy": False}
+    for run, rates in zip(runs, ((0.9, 0.5), (0.1, 0.6)), strict=True):
+        tasks = {
+            name: {"solved": rate, "return": rate, "episodes": 9}
+            for name, rate in zip(("FourRooms", "of a file"), rates, strict=True)
+        }
+        RunDirectory(run).append("evaluations.jsonl", [line | {"solved": 0.5, "return": 0.5, "tasks": tasks}])
+    view = page.page
+    view.click("#tab-browse")
+    view.get_by_role("button", name="By recorded tests").click()
+    card = view.locator("#differ .level-card", has_text="FourRooms (mine)")
+    card.locator("img").wait_for()
+    assert {"accel: 90%", "dr: 10%"} <= set(card.locator("span").all_inner_texts())
+    # A level that nobody can draw: no picture, and the page says why when it is opened.
+    assert view.locator("#differ .level-card", has_text="of a file").locator("img").count() == 0
+    card.click()
+    page.fact("Held-out test", "FourRooms")
+
+
 def test_follow_a_run(page: Page, runs: tuple[Path, Path]):
     view = page.page
     view.click("#tab-live")
@@ -251,6 +271,11 @@ def test_keep_a_level(page: Page, lab: Laboratory):
     view.click("#tab-browse")
     view.wait_for_selector("#kept .level-card")
     assert "From the <b>page</b>" in view.locator("#kept").inner_text()
+    card = view.locator("#kept .level-card", has_text="From the <b>page</b>")
+    card.locator("img").wait_for()
+    card.click()
+    view.wait_for_selector("#bench:not([hidden]) canvas.grid-canvas")
+    page.fact("Shortest path", "2 steps")
 
 
 def test_names_of_files_are_no_markup(page: Page):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import gc
+import inspect
 import io
 import json
 from pathlib import Path
@@ -176,15 +178,36 @@ def test_a_drawn_level_compiles_nothing(lab):
         hand = lab.play({"level": level, "seed": number})["hand"]
         lab.act({"hand": hand, "actions": [0, 1, 2]})
     assert compiled == []
-    # A maze of another size is played by the same programs; only what is computed of it without playing is new.
-    wide = {"text": "#########\n#>.....G#\n" + "#########"}
-    lab.levels.about(wide)
-    compiled.clear()
-    lab.episode({"student": student(lab), "level": wide})
-    lab.score({"student": student(lab), "level": wide})
+    # Mazes of other sizes are measured and played by the same programs.
+    for side in (3, 4, 8, 15):
+        rows = ["#" * (side + 2), "#>" + "." * (side - 2) + "G#", *["#" + "." * side + "#"] * 2, "#" * (side + 2)]
+        told = lab.level({"level": {"text": "\n".join(rows)}})
+        assert told["metrics"] == {"blocks": 0.0, "path": side - 1, "solvable": 1.0}
+        lab.episode({"student": student(lab), "level": {"text": "\n".join(rows)}})
+        lab.score({"student": student(lab), "level": {"text": "\n".join(rows)}})
     assert compiled == []
     jax.jit(lambda x: x * 3 + 1)(np.float32(2))
     assert compiled  # the listener hears something
+
+
+def test_what_is_asked_again_and_again_leaves_nothing_behind(lab):
+    """JAX remembers functions that were traced. Whoever makes a new one for every question fills the memory."""
+    traced = lambda: sum(isinstance(one, inspect.Signature) for one in gc.get_objects())  # noqa: E731
+
+    def ask() -> None:
+        for run in (0, 1):
+            told = lab.episode({"student": student(lab, run), "level": LEVEL})
+            lab.frames({"episode": str(told["episode"]), "first": "0", "count": "9"})
+            lab.score({"student": student(lab, run), "level": LEVEL})
+        lab.level({"level": LEVEL})
+        lab.level({"level": {"fields": {}}})
+        lab.act({"hand": lab.play({"level": LEVEL})["hand"], "actions": [2, 2, 2]})
+
+    ask()
+    before = traced()
+    for _ in range(5):
+        ask()
+    assert traced() == before
 
 
 # --- people
@@ -246,6 +269,8 @@ def test_suites_and_their_levels(lab):
     assert found["limit"] == lab.levels.domain.suites["SmallCorridor"].tasks[0].max_steps
     assert found["text"].count("G") == 1
     assert found["optimum"] is not None
+    assert found["metrics"] == lab.level({"level": {"text": found["text"]}})["metrics"]
+    assert found["metrics"]["solvable"] == 1
     for wrong in ("nowhere", "../accel", None, 3):
         with pytest.raises(UserError, match="There is no such suite"):
             lab.suite({"name": wrong})

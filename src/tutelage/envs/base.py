@@ -269,6 +269,9 @@ class Domain:
     """How its levels and episodes look, where anybody can tell."""
     brought: Callable[[Level], Brought] | None = None
     """How a level that a person brings is tested; without it, as in training (``as_brought``)."""
+    measured: Callable[[Level], Mapping[str, Any]] | None = None
+    """What a person is told of a level that they bring: numbers or words by name, found by one program for levels of
+    all sizes. Without it, what ``Levels.metrics`` says."""
 
 
 LONGEST = 1000

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..errors import UserError, require
 from ..types import Level
@@ -50,13 +53,19 @@ def from_fields(domain: Domain, given: Any) -> Level:
     return from_text(domain, to_text(domain, level)) if writes_text(domain) else level
 
 
+@lru_cache(maxsize=32)
+def _like(sample: Callable[[PRNGKeyArray], Level]) -> Any:
+    """Shapes and dtypes of the levels of a generator, which is traced once: people send many levels."""
+    return jax.eval_shape(sample, jax.random.key(0))
+
+
 def _allowed(domain: Domain) -> str:
-    like = jax.eval_shape(domain.levels.sample, jax.random.key(0))
+    like = _like(domain.levels.sample)
     return ", ".join(f"'{name}' ({_kind(spec)})" for name, spec in _by_name(like).items())
 
 
 def _from_json(domain: Domain, given: Any) -> Level:
-    like, allowed = jax.eval_shape(domain.levels.sample, jax.random.key(0)), _allowed(domain)
+    like, allowed = _like(domain.levels.sample), _allowed(domain)
     expected = _by_name(like)
     require(isinstance(given, dict), f"The level is JSON, but not an object; give one with {allowed}.")
     require(
@@ -69,7 +78,7 @@ def _from_json(domain: Domain, given: Any) -> Level:
 
 def fields(domain: Domain) -> dict[str, dict[str, Any]]:
     """What arrays a level has: the shape and type of each, by name."""
-    like = jax.eval_shape(domain.levels.sample, jax.random.key(0))
+    like = _like(domain.levels.sample)
     return {name: {"shape": list(spec.shape), "dtype": str(spec.dtype)} for name, spec in _by_name(like).items()}
 
 

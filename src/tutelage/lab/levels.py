@@ -49,6 +49,7 @@ class Levels:
     def __init__(self, students: Students) -> None:
         self.students = students
         self._opened: OrderedDict[Any, Opened] = OrderedDict()
+        self._batches: dict[int, int] = {}
 
     @property
     def domain(self) -> Domain:
@@ -111,7 +112,7 @@ class Levels:
 
     @cached_property
     def _metrics(self) -> Callable[[Any], Mapping[str, Any]]:
-        return jax.jit(self.domain.levels.metrics)
+        return self.domain.measured or jax.jit(self.domain.levels.metrics)
 
     @cached_property
     def _optimum(self) -> Callable[[Any], Any] | None:
@@ -124,15 +125,19 @@ class Levels:
         level = opened.brought.level if opened.level is None else opened.level
         found: dict[str, Any] = {"limit": opened.brought.max_steps, "picture": self.picture(level)}
         found["optimum"] = self.optimum(0, given)
-        if opened.level is None:
-            text = self.text_of(level)
-            return found | {"text": text, "metrics": {}}
+        if opened.level is None:  # measured as what it looks like in the editor, where it can be drawn there
+            found["text"] = text = self.text_of(level)
+            return found | {"metrics": {} if text is None else self._measured(from_text(domain, text))}
         found["text"] = to_text(domain, level)
         if not isinstance(self._editor, GridEditor):
             found["fields"] = to_fields(level)
         if isinstance(self._editor, TrackEditor):
             found["outline"] = self._editor.outline(level)
-        return found | {"metrics": {name: plain(value) for name, value in jax.device_get(self._metrics(level)).items()}}
+        return found | {"metrics": self._measured(level)}
+
+    def _measured(self, level: Any) -> dict[str, Any]:
+        told = jax.device_get(self._metrics(level))
+        return {name: value if isinstance(value, str) else plain(value) for name, value in told.items()}
 
     def text_of(self, level: Any) -> str | None:
         """The text of a level, if it can be read back."""
@@ -207,15 +212,18 @@ class Levels:
 
     # --- scoring
 
-    def batch(self, run: Run) -> int:
-        """Episodes at once; fewer where the student sees large images, or where there are simulators to wait for."""
-        spec = _observation(run)
-        return BATCH if max(math.prod(x.shape) for x in jax.tree.leaves(spec)) < 4096 else DEAR_BATCH
+    def batch(self, index: int) -> int:
+        """Episodes of a run at once; fewer where the student sees large images, or where simulators are waited for."""
+        if index not in self._batches:
+            spec = _observation(self.students.run(index))
+            few = max(math.prod(x.shape) for x in jax.tree.leaves(spec)) >= 4096
+            self._batches[index] = DEAR_BATCH if few else BATCH
+        return self._batches[index]
 
     def score(self, who: Who, given: Any, episodes: int, seed: int) -> dict[str, Any]:
         """How a student does on a level, over some episodes."""
         run, agent, state = self.students.get(who)
-        opened, size, began = self.open(who.run, given), self.batch(run), time.perf_counter()
+        opened, size, began = self.open(who.run, given), self.batch(who.run), time.perf_counter()
         env, level, longest = opened.brought
         play = player(agent, env, False)
         levels = jax.tree.map(lambda x: np.broadcast_to(x, (size, *np.shape(x))), level)
@@ -241,7 +249,7 @@ class Levels:
 
     def differing(self, whos: Sequence[Who], seed: int, number: int) -> list[dict[str, Any]]:
         """Of some new random levels, those on which students' returns differ most."""
-        size = min(self.batch(self.students.run(who.run)) for who in whos)
+        size = min(self.batch(who.run) for who in whos)
         keys = jax.random.split(jax.random.key(seed), size)
         texts = [to_text(self.domain, jax.device_get(self._sample(key))) for key in keys]
         means = np.stack([self._means(who, texts) for who in whos])
@@ -307,7 +315,9 @@ _PROGRAMS: dict[Any, Callable[..., Any]] = {}
 
 def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     """One program for a function, however often it is asked for."""
-    return _PROGRAMS.setdefault(function, jax.jit(function))
+    if function not in _PROGRAMS:
+        _PROGRAMS[function] = jax.jit(function)
+    return _PROGRAMS[function]
 
 
 def _observation(run: Run) -> Any:

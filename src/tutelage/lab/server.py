@@ -151,6 +151,9 @@ async def body(request: Request) -> dict[str, Any]:
         raise UserError("The question has too many brackets; send less.")
     try:
         given = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        json.dumps(given, ensure_ascii=False).encode(
+            "utf-8"
+        )  # escapes may stand for half a letter, which no answer holds
     except (ValueError, RecursionError):
         raise UserError("The question is not JSON in UTF-8; send an object.") from None
     require(isinstance(given, dict), "The question is JSON, but no object; send one.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields, replace
 from typing import Any
 
@@ -48,6 +49,20 @@ def read(text: str, task: str = "multiroom") -> Any:
 def test_every_level_is_read_back_from_its_text(domain, levels):
     for level in levels:
         jax.tree.map(np.testing.assert_array_equal, domain.viewer.parse(domain.viewer.text(level)), level)
+
+
+def test_an_empty_room_to_draw_into(domain):
+    assert domain.viewer is not None
+    ((name, draw),) = domain.viewer.generators
+    assert name == "empty"
+    texts = {domain.viewer.text(jax.device_get(jax.jit(draw)(jax.random.key(seed)))) for seed in range(9)}
+    assert len(texts) == 9
+    for text in texts:
+        level = domain.viewer.parse(text)
+        words = Counter(text.split())
+        side = level.cells.shape[0]
+        assert (words["#"], words["."]) == (4 * (side - 1), (side - 2) ** 2 - 2)
+        assert domain.measured(level)["solvable"] == 1
 
 
 def test_a_person_may_write_a_level():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -13,8 +14,8 @@ import pytest
 
 from tutelage.envs.minigrid import chain, multiroom, obstructed
 from tutelage.envs.minigrid.draws import uniform_where
-from tutelage.envs.minigrid.level import BALL, BLUE, BOX, DOOR, GOAL, KEY, WALL, GridLevel
-from tutelage.envs.minigrid.solve import fewest_actions, solvable
+from tutelage.envs.minigrid.level import BALL, BLUE, BOX, DOOR, EMPTY, GOAL, KEY, LOCKED, WALL, GridLevel
+from tutelage.envs.minigrid.solve import fewest_actions, shortest_path, solvable
 from tutelage.envs.minigrid.space import GridSpace
 
 from .reference import Far, FarRepaired, Fixed, FixedMaze, Near, Player, Rooms, drawn
@@ -130,6 +131,49 @@ def test_the_fewest_actions_are_those_of_a_search():
             player = Player(Fixed(level, 80), np.random.default_rng(0))
             player.solve_rooms()
             assert int(solve(level)) == len(player.actions)
+
+
+def test_the_shortest_path_is_that_of_a_search():
+    dice = np.random.default_rng(0)
+    levels = [jax.tree.map(lambda x, i=i: x[i], ours(ROOMS, difficulty)) for difficulty in range(4) for i in range(8)]
+    for level in list(levels):  # with holes in walls, and with more of them: as people draw
+        other = np.where(dice.random(level.cells.shape[:2]) < 0.5, level.cells[..., 0] == WALL, False)
+        floor = np.where(other[..., None], np.array([EMPTY, 0, 0], np.uint8), level.cells)
+        some = (dice.random(level.cells.shape[:2]) < 0.2) & (level.cells[..., 0] == EMPTY)
+        some[tuple(level.start)] = False
+        walls = np.where(some[..., None], np.array([WALL, 5, 0], np.uint8), level.cells)
+        levels += [level._replace(cells=floor), level._replace(cells=walls)]
+    solve, lengths = jax.jit(shortest_path), []
+    for level in levels:
+        lengths.append(searched(level))
+        assert int(solve(level)) == lengths[-1]
+    assert min(lengths) == -1
+    assert max(lengths) > 10
+    found = jax.device_get(jax.jit(ROOMS.measured)(levels[-1]))
+    assert set(found) == {"difficulty", "rooms", "actions", "solvable", "path"}
+    assert found["path"] == max(lengths[-1], 0)
+
+
+def searched(level: GridLevel) -> int:
+    """Breadth first, over all that is no wall and no locked door."""
+    kind, state = level.cells[..., 0], level.cells[..., 2]
+    start = tuple(int(x) for x in level.start)
+    seen, waiting = {start: 0}, deque([start])
+    while waiting:
+        x, y = waiting.popleft()
+        if kind[x, y] == GOAL:
+            return seen[x, y]
+        for cell in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
+            inside = all(0 <= at < side for at, side in zip(cell, kind.shape, strict=True))
+            if (
+                inside
+                and cell not in seen
+                and kind[cell] != WALL
+                and not (kind[cell] == DOOR and state[cell] == LOCKED)
+            ):
+                seen[cell] = seen[x, y] + 1
+                waiting.append(cell)
+    return -1
 
 
 def test_levels_without_a_way_are_known():

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
+
+import jax
 
 from ...rl.glyphs import Glyphs
+from ...types import Metrics
 from ..base import Domain, Levels, Rules, Suites, Viewer
 from .drawing import ACTIONS, CONTROLS, EDITOR
 from .env import Fruit
-from .level import AGENT, from_text, to_text
+from .level import AGENT, FruitLevel, from_text, to_text
 from .render import frames, picture, seen
 from .settings import FruitSettings
+from .solve import optimum
 from .space import FruitSpace
 from .suites import NAMES, suite
 
@@ -24,7 +30,10 @@ def build(settings: FruitSettings) -> Domain:
         levels=Levels(sample=space.sample, metrics=space.metrics, easy=space.easy),
         encoder=lambda eyes: Glyphs(eyes, AGENT + 1),
         suites=Suites(NAMES, partial(suite, env=env, space=space)),
-        rules=Rules(limit=settings.max_steps),  # solved: the right fruit, which pays more than all penalties
+        # Solved: the right fruit, which pays more than all penalties.
+        rules=Rules(
+            optimum=partial(optimum, penalty=settings.penalty, max_steps=settings.max_steps), limit=settings.max_steps
+        ),
         viewer=Viewer(
             text=to_text,
             parse=partial(from_text, size=settings.size),
@@ -35,4 +44,11 @@ def build(settings: FruitSettings) -> Domain:
             editor=EDITOR,
             controls=CONTROLS,
         ),
+        measured=partial(_measured, jax.jit(space.metrics)),
     )
+
+
+def _measured(metrics: Callable[[FruitLevel], Metrics], level: FruitLevel) -> dict[str, Any]:
+    """Of one level: the fruit that pays by name, where the metrics of many have a share."""
+    found = dict(metrics(level))
+    return {"paying_fruit": "apple" if found.pop("apple") else "banana"} | found

@@ -12,6 +12,7 @@ from ...types import Metrics
 from ..minigrid.chain import Chain
 from ..minigrid.draws import uniform_where
 from .level import DOOR, FLOOR, STONE, WALL, FruitLevel
+from .solve import shortest_path
 
 SHORTEST = 4
 """Cells a side of the smallest room, walls included, as in MiniGrid."""
@@ -64,8 +65,17 @@ class FruitSpace:
         return FruitLevel(tiles.T, start, apple, banana, pays)
 
     def metrics(self, level: FruitLevel) -> Metrics:
-        """Rooms, and whether the apple pays, of which the mean is the share of such levels."""
-        return {"rooms": rooms_of(level).astype(jnp.float32), "apple": level.apple_pays.astype(jnp.float32)}
+        """Rooms; whether the apple pays, of which the mean is the share of such levels; the shortest way to the fruit
+        that pays (0 where there is none), and whether there is one.
+        """
+        moves = shortest_path(level)
+        found = {
+            "rooms": rooms_of(level),
+            "apple": jnp.asarray(level.apple_pays),
+            "path": jnp.maximum(moves, 0),
+            "solvable": moves >= 0,
+        }
+        return {name: value.astype(jnp.float32) for name, value in found.items()}
 
 
 def rooms_of(level: FruitLevel) -> Int[Array, ""]:

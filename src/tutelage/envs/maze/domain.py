@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...types import Metrics
 from ..base import Brought, Design, Domain, Levels, Rules, Suites, Viewer
 from ..editing import Control, Controls, GridEditor, Tile
 from .design import DesignEncoder, MazeDesign, MazeEditing
@@ -50,13 +54,23 @@ def brought(settings: MazeSettings, level: MazeLevel) -> Brought:
     """A maze that somebody drew: padded to one of a few sizes, so that mazes of any shape run as one program. One that
     is larger than those trained on may take as long as the drawn held-out ones.
     """
-    height, width = level.walls.shape
-    side = max(height, width)
+    side = max(level.walls.shape)
     limit = settings.max_steps if side <= settings.size else 2 * (side + 2) ** 2
-    room = next((size for size in PADDED if size >= side), side)
-    walls = np.pad(np.asarray(level.walls), ((0, room - height), (0, room - width)), constant_values=True)
-    trial = Trial(level._replace(walls=walls), np.int32(limit), np.bool_(settings.see_through_walls))  # pyright: ignore[reportArgumentType]
+    trial = Trial(_padded(level), np.int32(limit), np.bool_(settings.see_through_walls))  # pyright: ignore[reportArgumentType]
     return Brought(HeldOutMaze(settings.view, settings.reward), trial, limit)
+
+
+def measured(metrics: Callable[[MazeLevel], Metrics], level: MazeLevel) -> dict[str, Any]:
+    """What ``metrics`` says of a maze that somebody drew. Walls around it are in nobody's way, but do not count."""
+    found, more = metrics(_padded(level)), _padded(level).walls.size - level.walls.size
+    return {**found, "blocks": found["blocks"] - more}
+
+
+def _padded(level: MazeLevel) -> MazeLevel:
+    height, width = level.walls.shape
+    room = next((size for size in PADDED if size >= max(height, width)), max(height, width))
+    walls: Any = np.pad(np.asarray(level.walls), ((0, room - height), (0, room - width)), constant_values=True)
+    return level._replace(walls=walls)
 
 
 def build(settings: MazeSettings) -> Domain:
@@ -91,4 +105,5 @@ def build(settings: MazeSettings) -> Domain:
             generators=(("empty", space.empty), ("perfect", PerfectMaze(perfect_size(settings.size)))),
         ),
         brought=partial(brought, settings),
+        measured=partial(measured, jax.jit(space.metrics)),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import jax
+
 from ..base import Domain, Levels, Rules, Suites, Viewer
 from ..editing import GridEditor
 from .drawing import ACTIONS, CONTROLS, palette
@@ -47,5 +49,7 @@ def build(settings: MiniGridSettings) -> Domain:
             actions=ACTIONS,
             editor=GridEditor(palette(space.ball), words=True),
             controls=CONTROLS,
+            generators=(("empty", space.empty),),
         ),
+        measured=jax.jit(space.measured),
     )

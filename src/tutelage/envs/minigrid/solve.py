@@ -18,9 +18,7 @@ def fewest_actions(level: GridLevel) -> Int[Array, ""]:
     """Actions to the goal for an agent that knows the level, -1 where there is no way. For levels without anything to
     carry: closed doors are opened, which takes an action, and locked ones are walls.
     """
-    kind, state = level.cells[..., 0], level.cells[..., 2]
-    free = _pack((kind == EMPTY) | (kind == GOAL) | (kind == FLOOR) | ((kind == DOOR) & (state == OPEN)))
-    doors, goal = _pack((kind == DOOR) & (state == CLOSED)), _pack(kind == GOAL)
+    free, doors, goal = _ways(level)
     start = _start(level)
     # A set for each direction: turning goes from one to the next, walking stays in its own.
     facing = [jnp.where(level.direction == way, start, jnp.uint32(0)) for way in range(4)]
@@ -45,6 +43,24 @@ def fewest_actions(level: GridLevel) -> Int[Array, ""]:
     first = (nowhere, facing, jnp.int32(0), jnp.bool_(True))
     _, reached, times, _ = lax.while_loop(lambda carry: carry[3] & ~there(carry[1]), on, first)
     return jnp.where(there(reached), times, -1)
+
+
+def shortest_path(level: GridLevel) -> Int[Array, ""]:
+    """Moves from cell to cell to the goal, -1 where there is no way: turns and opening doors are not counted. For
+    levels without anything to carry.
+    """
+    free, doors, goal = _ways(level)
+
+    def on(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        reached, times, _ = carry
+        after = reached
+        for walk in _WALKS:
+            after |= walk(reached) & (free | doors)
+        return after, times + 1, _any([after ^ reached])
+
+    first = (_start(level), jnp.int32(0), jnp.bool_(True))
+    reached, times, _ = lax.while_loop(lambda carry: carry[2] & ~_any([carry[0] & goal]), on, first)
+    return jnp.where(_any([reached & goal]), times, -1)
 
 
 def solvable(level: GridLevel) -> Bool[Array, ""]:
@@ -74,6 +90,13 @@ def solvable(level: GridLevel) -> Bool[Array, ""]:
 
     reached, _ = lax.while_loop(lambda carry: carry[1], on, (_start(level), jnp.bool_(True)))
     return _any([reached & goal])
+
+
+def _ways(level: GridLevel) -> tuple[_Columns, _Columns, _Columns]:
+    """Cells to walk on, doors to be opened, and the goal."""
+    kind, state = level.cells[..., 0], level.cells[..., 2]
+    free = _pack((kind == EMPTY) | (kind == GOAL) | (kind == FLOOR) | ((kind == DOOR) & (state == OPEN)))
+    return free, _pack((kind == DOOR) & (state == CLOSED)), _pack(kind == GOAL)
 
 
 def _start(level: GridLevel) -> _Columns:

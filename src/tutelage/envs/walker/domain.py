@@ -13,7 +13,18 @@ from ...rl.encoders import Vector
 from ..base import Continuous, Design, Domain, Levels, Rules, Suites, Viewer
 from ..editing import Control, Controls, Slider, SliderEditor
 from .design import DesignEncoder, WalkerDesign
-from .level import PAIRS, PARAMETERS, POET, SOLVED, STAIR_STEPS, from_text, to_text
+from .level import (
+    DIFFICULTIES,
+    PAIRS,
+    PARAMETERS,
+    POET,
+    SOLVED,
+    STAIR_STEPS,
+    Level,
+    difficulty,
+    from_text,
+    to_text,
+)
 from .settings import WalkerSettings
 from .space import WalkerSpace
 from .suites import suite, suite_names
@@ -47,7 +58,7 @@ def _editor(stairs: bool) -> SliderEditor:
 def build(settings: WalkerSettings) -> Domain:
     """An environment, its levels and its suites from settings."""
     _require_box2d()
-    from .render import PACE, frames, picture, snapshot
+    from .render import PACE, frames, picture, seen, snapshot
 
     space = WalkerSpace(settings.stairs)
     arguments = {"max_steps": settings.max_steps, "stair_steps": settings.stair_steps}
@@ -78,12 +89,20 @@ def build(settings: WalkerSettings) -> Domain:
             picture=partial(picture, stair_steps=settings.stair_steps),
             frames=partial(frames, stair_steps=settings.stair_steps),
             pace=PACE,
+            seen=seen,
             snapshot=snapshot,
             actions=("hip 1", "knee 1", "hip 2", "knee 2"),
             editor=_editor(settings.stairs),
             controls=CONTROLS,
         ),
+        measured=_measured,
     )
+
+
+def _measured(level: Level) -> dict[str, str]:
+    """Of one level: POET's class by name, where the metrics of many have the share of each."""
+    known = "hardcore" if level.hardcore else DIFFICULTIES[int(difficulty(level))]
+    return {"difficulty": known.replace("-", " ")}
 
 
 def _require_box2d() -> None:

@@ -9,18 +9,21 @@ import numpy as np
 from gymnasium.envs.box2d.bipedal_walker import (
     FPS,
     HULL_POLY,
+    LEG_DOWN,
     LEG_H,
     LEG_W,
     SCALE,
     TERRAIN_GRASS,
     TERRAIN_LENGTH,
     TERRAIN_STEP,
+    VIEWPORT_H,
+    VIEWPORT_W,
 )
 from PIL import Image, ImageDraw, ImageFont
 
 from ...errors import require
 from .level import PARAMETERS, POET, Level, Parameter
-from .simulator import Walker, ground_of, pose_of, replay, terrain
+from .simulator import RAYS, Walker, ground_of, pose_of, replay, terrain
 from .terrain import StairSteps, Terrain
 
 # Each differs in brightness too, so that a grey print can be read.
@@ -86,6 +89,59 @@ def snapshot(level: Level, walker: Walker, unit: int = 22) -> np.ndarray:
     return _scene(ground_of(walker), (left, bottom, left + 15.0, bottom + 9.0), unit, place)
 
 
+def seen(obs: np.ndarray, unit: int = 24) -> np.ndarray:
+    """What the student is told, as a picture: its body by the angles of hull and joints, a dark leg where a foot
+    touches the ground, a line for the hull's speed, and how far each ray of the lidar gets. The bars are speeds of
+    turning: of the hull, then hip and knee of each leg.
+    """
+    numbers, fine = np.asarray(obs, np.float64), unit * _FINE
+    left, top, side = -1.7, 1.7, 7.4
+    image = Image.new("RGB", (round(side * fine), round(side * fine)), SKY)
+    pen = ImageDraw.Draw(image)
+
+    def place(points: Sequence[Sequence[float]] | np.ndarray) -> list[tuple[float, float]]:
+        return [((x - left) * fine, (top - y) * fine) for x, y in points]
+
+    def dot(at: Sequence[float], radius: float, colour: tuple[int, int, int]) -> None:
+        pen.ellipse(
+            [*place([(at[0] - radius, at[1] + radius)])[0], *place([(at[0] + radius, at[1] - radius)])[0]], colour
+        )
+
+    for (right, down), share in zip(RAYS, numbers[14:], strict=True):
+        end = (right * share, -down * share)
+        pen.line(place([(0, 0), end]), LINE, max(1, fine // 20))
+        if share < 1:
+            dot(end, 0.14, LINE)
+    pose, touches = felt(numbers), {2: numbers[8], 4: numbers[13]}
+    for part in _BACK_TO_FRONT:
+        colour = TEXT if touches.get(part) else _COLOURS[part]
+        pen.polygon(place(_turned(_SHAPES[part], pose[part])), colour, BODY_EDGE, max(1, fine // 24))
+    speed = (numbers[2:4] * FPS / (0.3 * np.array([VIEWPORT_W, VIEWPORT_H]) / SCALE) / 5).tolist()
+    pen.line(place([(0.0, 0.0), speed]), TEXT, max(2, fine // 10))
+    dot(speed, 0.16, TEXT)
+    # Behind the walker and below it, where neither its legs nor its rays get to.
+    for row, (number, colour) in enumerate(zip((1, 5, 7, 10, 12), (HULL, FAR, FAR, NEAR, NEAR), strict=True)):
+        y, end = -3.4 - 0.4 * row, -0.95 + 0.6 * np.clip(numbers[number], -1, 1)
+        pen.rectangle([*place([(min(-0.95, end), y + 0.14)])[0], *place([(max(-0.95, end), y - 0.14)])[0]], colour)
+    pen.line(place([(-0.95, -3.2), (-0.95, -5.2)]), TEXT, max(1, fine // 24))
+    size = round(side * unit)
+    return np.asarray(image.resize((size, size), Image.Resampling.LANCZOS))
+
+
+def felt(obs: np.ndarray) -> np.ndarray:
+    """Where the body's parts are, as far as its own angles tell: ``[part, (x, y, angle)]`` from the hull."""
+    angle, hips, knees = obs[0], (obs[4], obs[9]), (obs[6] - 1, obs[11] - 1)
+    pose = [(0.0, 0.0, angle)]
+    for turns in zip(hips, knees, strict=True):
+        joint, turned = _turned(np.array([(0.0, LEG_DOWN)]), pose[0])[0], angle
+        for turn in turns:
+            turned = turned + turn
+            along = np.array([sin(turned), -cos(turned)]) * LEG_H
+            pose.append((*(joint + along / 2), turned))
+            joint = joint + along
+    return np.array(pose)
+
+
 def rose(groups: Mapping[str, Sequence[Level]], stairs: bool = True, size: int = 340) -> np.ndarray:
     """The parameters of levels, a panel for each group: every level is a line around the middle, which is the lowest
     value of each parameter; the rim is its highest.
@@ -123,10 +179,14 @@ def _scene(ground: Terrain, window: Window, unit: int, pose: np.ndarray) -> np.n
         pen.line(place([(x, foot), (x, tip)]), TEXT, max(2, fine // 14))
         pen.polygon(place([(x, tip), (x, tip - 0.6), (x + 0.9, tip - 0.3)]), FLAG)
     for part in _BACK_TO_FRONT:
-        x, y, angle = pose[part]
-        turn = np.array([(cos(angle), sin(angle)), (-sin(angle), cos(angle))])
-        pen.polygon(place(_SHAPES[part] @ turn + (x, y)), _COLOURS[part], BODY_EDGE, max(1, fine // 24))
+        pen.polygon(place(_turned(_SHAPES[part], pose[part])), _COLOURS[part], BODY_EDGE, max(1, fine // 24))
     return np.asarray(image.resize((wide, high), Image.Resampling.LANCZOS))
+
+
+def _turned(shape: np.ndarray, pose: Sequence[float] | np.ndarray) -> np.ndarray:
+    """The corners of a part that is somewhere, at some angle."""
+    x, y, angle = pose
+    return shape @ np.array([(cos(angle), sin(angle)), (-sin(angle), cos(angle))]) + (x, y)
 
 
 def _rose(name: str, levels: Sequence[Level], shown: Sequence[Parameter], size: int) -> Image.Image:

@@ -6,9 +6,23 @@ import {h, number, percent} from "./dom.js";
 // A picture of a level to click on.
 export function levelCard(card, lines, open, kind = "") {
   return h("button", {type: "button", class: `level-card ${kind}`, onclick: open},
-    card.picture ? h("img", {src: card.picture, alt: card.text ?? "A level"}) : null,
+    card.picture ? drawn(card) : null,
     ...lines.map((line) => h("span", {class: "small"}, line)));
 }
+
+const drawn = (card) => h("img", {src: card.picture, alt: card.text ?? "A level"});
+
+// Asks for levels one after another, as some are dear to draw, and hands each place what was found of its own. Stops
+// when the places are gone.
+async function eachLevel(places) {
+  for (const {place, level, show} of places) {
+    if (!place.isConnected) return;
+    show(await ask("/api/level", {level}));
+  }
+}
+
+// Puts the picture of a level, where it can be drawn, into a card that had to do without.
+const pictured = (place, level) => ({place, level, show: (about) => { if (about.picture) place.prepend(drawn(about)); }});
 
 export function createBrowser(root, lab, bench) {
   const said = h("p", {class: "bad", role: "alert"});
@@ -69,18 +83,17 @@ export function createBrowser(root, lab, bench) {
 
   const suite = select("Suite", lab.suites.map((name) => [name, name]));
   const tests = h("ul", {class: "gallery", id: "tests"});
-  let shown = 0;
   const showSuite = guarded(async () => {
-    const mine = ++shown;
     const found = await get("/api/suite", {name: suite.value});
-    tests.replaceChildren(...found.tasks.map((task) => h("li", {}, h("span", {class: "small"}, task))));
-    for (const [i, task] of found.tasks.entries()) {
-      const card = {task, ...(await ask("/api/level", {level: {task}}))};
-      if (mine !== shown) return;
-      tests.children[i].replaceChildren(
-        levelCard(card, [task], open(card)),
+    const places = found.tasks.map((task) => {
+      const place = h("li", {}, h("span", {class: "small"}, task));
+      const show = (about) => place.replaceChildren(
+        levelCard(about, [task], open({task, ...about})),
         h("button", {type: "button", class: "small", onclick: () => bench.open({task})}, "Under its own rules"));
-    }
+      return {place, level: {task}, show};
+    });
+    tests.replaceChildren(...places.map(({place}) => place));
+    await eachLevel(places);
   });
   suite.addEventListener("change", showSuite);
 
@@ -99,12 +112,12 @@ export function createBrowser(root, lab, bench) {
   recorded.addEventListener("click", guarded(async () => {
     const {tasks} = await get("/api/differences");
     if (!tasks.length) return differ.replaceChildren(h("p", {class: "muted"}, "The runs have no tests in common that several methods were evaluated on."));
-    const methods = [...new Set(tasks.flatMap((row) => Object.keys(row.solved)))];
-    differ.replaceChildren(h("div", {class: "scroll"}, h("table", {},
-      h("thead", {}, h("tr", {}, ...["Test", "Suite", ...methods, ""].map((name) => h("th", {scope: "col"}, name)))),
-      h("tbody", {}, ...tasks.map((row) => h("tr", {}, h("td", {}, row.task), h("td", {}, row.suite),
-        ...methods.map((method) => h("td", {class: "figures"}, percent(row.solved[method]))),
-        h("td", {}, h("button", {type: "button", onclick: () => bench.open({task: row.task})}, "Open"))))))));
+    const cards = tasks.map((row) => {
+      const rates = Object.entries(row.solved).map(([method, rate]) => `${method}: ${percent(rate)}`);
+      return levelCard({}, [`${row.task} (${row.suite})`, ...rates], () => bench.open({task: row.task}));
+    });
+    differ.replaceChildren(h("ul", {class: "gallery"}, ...cards.map((card) => h("li", {}, card))));
+    await eachLevel(cards.map((card, i) => pictured(card, {task: tasks[i].task})));
   }));
 
   // --- kept
@@ -112,13 +125,14 @@ export function createBrowser(root, lab, bench) {
   const kept = h("ul", {class: "gallery", id: "kept"});
   const showKept = guarded(async () => {
     const found = await get("/api/kept");
-    const cards = found.levels.map((entry) => h("li", {}, h("button", {type: "button", class: "level-card", onclick: () => bench.open({text: entry.text})},
-      h("strong", {}, entry.name), h("span", {class: "small"}, entry.comment))));
-    kept.replaceChildren(...(cards.length ? cards : [h("li", {class: "muted"}, "Nothing was kept yet.")]));
+    const cards = found.levels.map((entry) => h("button", {type: "button", class: "level-card", onclick: () => bench.open({text: entry.text})},
+      h("strong", {}, entry.name), h("span", {class: "small"}, entry.comment)));
+    kept.replaceChildren(...(cards.length ? cards.map((card) => h("li", {}, card)) : [h("li", {class: "muted"}, "Nothing was kept yet.")]));
+    await eachLevel(cards.map((card, i) => pictured(card, {text: found.levels[i].text})));
   });
 
   root.replaceChildren(said,
-    panel("What a buffer holds", [run, order, h("button", {type: "button", onclick: showBuffer}, "Show")], h("div", {class: "stack"}, held, buffer, family)),
+    panel("What a buffer holds", keeping.length ? [run, order, h("button", {type: "button", onclick: showBuffer}, "Show")] : [], h("div", {class: "stack"}, held, buffer, family)),
     panel("Where students differ", [search, recorded], differ),
     panel("Held-out suites", [suite, h("button", {type: "button", onclick: showSuite}, "Show")], tests),
     panel(`Kept in ${lab.keep}`, [h("button", {type: "button", onclick: showKept}, "Show")], kept));

@@ -12,6 +12,8 @@ const FEW = 4; // students that are chosen at first
 const DEAR = 1500; // milliseconds of scoring after which it waits to be asked
 const KINDS = {random: "Random", easy: "Simplest", empty: "Empty", perfect: "Perfect", edited: "Change a little"};
 
+const FACTS = {actions: "Fewest actions", path_of_four: "Path of four directions"};
+
 const seedOf = () => Math.floor(Math.random() * 2 ** 31);
 
 async function start() {
@@ -128,7 +130,7 @@ function createBench(lab) {
     const set = (lab.editor.sliders ?? []).map((slider) => slider.name); // the sliders say it already
     for (const [name, value] of Object.entries(metrics)) {
       const words = name.replaceAll(/[-_]/g, " ");
-      if (!["solvable", "path"].includes(name) && !set.includes(words)) rows.push(fact(capital(words), number(value, 2)));
+      if (!["solvable", "path"].includes(name) && !set.includes(words)) rows.push(fact(FACTS[name] ?? capital(words), typeof value === "string" ? value : number(value, 2)));
     }
     rows.push(fact("Time limit", `${number(limit)} steps`));
     byId("facts").replaceChildren(...rows);
@@ -255,7 +257,7 @@ function createStudents(lab, onchange) {
     }
   }
   byId("students").replaceChildren(h("table", {},
-    h("thead", {}, h("tr", {}, ...["Student", "Solved", "", "Return"].map((name) => h("th", {scope: "col"}, name)))), body));
+    h("thead", {}, h("tr", {}, ...["Student", "", "Solved", "Return"].map((name) => h("th", {scope: "col"}, name)))), body));
   const chosen = () => [...rows.values()].filter((row) => row.check.checked).map((row) => row.student);
   return {
     chosen,

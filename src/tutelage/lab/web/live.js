@@ -19,6 +19,7 @@ export function createLive(root, lab, bench) {
   const runs = lab.runs.map(() => ({metrics: [], evaluations: [], checkpoint: 0, training: false}));
   const state = h("p", {class: "muted", role: "status"}, "Not looking.");
   const table = h("tbody"), charts = h("div", {class: "charts"}), newest = h("div", {class: "stack", id: "newest"});
+  if (!lab.runs.some((run) => run.keeps)) newest.append(h("p", {class: "small muted"}, "None of these runs keeps levels: their methods have no buffer."));
   const legend = h("div", {class: "legend small"}, ...lab.runs.map((run, i) => h("span", {class: `line-${i % 6}`}, h("i"), run.name)));
   root.replaceChildren(
     h("section", {class: "panel stack", "aria-label": "Runs"}, h("div", {class: "bar"}, h("h2", {}, "Runs"), state),

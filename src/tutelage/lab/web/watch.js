@@ -155,7 +155,8 @@ function createCard(lab, name, episode, refresh) {
   function showView(seen) {
     if (!seen) return;
     if (seen.picture) {
-      const picture = view.querySelector("img") ?? h("img", {alt: "What the student sees"});
+      const picture = view.querySelector("img") ?? h("img", {alt: "What the student sees",
+        onload: ({target}) => target.classList.toggle("sharp", target.naturalWidth <= target.clientWidth)}); // few pixels stay squares
       picture.src = seen.picture;
       if (!picture.isConnected) view.replaceChildren(picture);
     } else {
@@ -181,7 +182,7 @@ function createCard(lab, name, episode, refresh) {
       showBars(at);
       worth.textContent = `Return so far ${number(totals[at], 3)}`;
       const regret = episode.regret == null ? "" : `, regret ${number(episode.regret, 3)}`;
-      end.textContent = at < length ? "" : `${episode.solved ? "Solved" : "Not solved"} after ${length} steps: return ${number(episode.return, 3)}${regret}`;
+      end.textContent = at < length ? "" : `${episode.solved ? "Solved" : "Not solved"} after ${length} step${length === 1 ? "" : "s"}: return ${number(episode.return, 3)}${regret}`;
       end.classList.toggle("good", at >= length && episode.solved);
       end.classList.toggle("bad", at >= length && !episode.solved);
     },
