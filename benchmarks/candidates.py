@@ -37,6 +37,10 @@ CANDIDATES = {
     "128-levels": ["--train.levels", "128", "--ppo.minibatches", "4", "--evolve.parents", "16"],
     "2-epochs": ["--ppo.epochs", "2"],
     "lstm-128": ["--network.width", "128"],
+    "gru-queue-4": ["--network.core", "gru", "--train.queue", "4", "--evolve.parents", "128"],
+    "gru-maxmc-undiscounted": ["--network.core", "gru", "--replay.score", "maxmc-undiscounted"],
+    "gru-entropy-001": ["--network.core", "gru", "--ppo.entropy-coef", "0.001"],
+    "gru-3-edits": ["--network.core", "gru", "--evolve.edits", "3"],
 }
 
 

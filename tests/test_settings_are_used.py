@@ -226,8 +226,8 @@ REPLAY = {
     "attempts": 2,
     "clock": "replays",
 }
-ELSEWHERE = {"capacity", "relative"}
-"""Tested by itself, because other shapes would compile everything anew; and of several students only."""
+ELSEWHERE = {"capacity", "relative", "scored"}
+"""Tested by itself, because other shapes would compile everything anew; of several students only; and in test_queue."""
 
 EVOLVE = {"criterion": "batch", "parents": 2, "edits": 1, "rate": 0.0, "editor": "none", "start": "random"}
 
@@ -377,12 +377,16 @@ def test_every_setting_of_the_mazes_teachers_encoder_changes_the_teacher(name):
 # --- the shape of a run
 
 
-@pytest.mark.parametrize(("name", "value"), [("steps", 10**6), ("levels", 16), ("rollout", 100)])
+@pytest.mark.parametrize(("name", "value"), [("steps", 10**6), ("levels", 16), ("rollout", 100), ("queue", 2)])
 def test_the_shape_of_a_run_is_that_of_its_settings(name, value):
     settings = preset("maze", "plr")
     changed = replace(settings, train=replace(settings.train, **{name: value}))
     before, after = build(settings), build(changed)
-    assert (before.levels, before.rollout, before.iterations) != (after.levels, after.rollout, after.iterations)
+
+    def shape(trainer: tutelage.Trainer) -> tuple[int, ...]:
+        return trainer.levels, trainer.rollout, trainer.iterations, trainer.queue
+
+    assert shape(before) != shape(after)
 
 
 @pytest.mark.parametrize("value", ["naive", "samplr"])

@@ -6,6 +6,7 @@ import jax
 
 from .compose import check_insists, iterations
 from .config import check_bounds
+from .curricula.base import learned
 from .devices import use
 from .envs.base import Domain, observation_spec
 from .envs.registry import environment
@@ -80,13 +81,20 @@ def build(settings: Settings, domain: Domain | None = None) -> Trainer:
     )
     devices = use(train.devices)
     agent = build_agent(settings, domain)
-    parts = Parts(domain, train.levels, train.rollout, settings.ppo, train.training_set, devices)
+    proposed = train.levels * train.queue
+    parts = Parts(domain, proposed, train.rollout, settings.ppo, train.training_set, devices)
+    curriculum = chosen.build(settings.curriculum, parts)
+    require(
+        train.queue == 1 or learned(curriculum) == slice(None),
+        f"train.queue is {train.queue}, and this method learns from a part of every batch; set train.queue to 1.",
+    )
     return Trainer(
         domain=domain,
         learner=ppo_learner(agent, settings.ppo, devices, _regularisers(settings, domain, agent)),
-        curriculum=chosen.build(settings.curriculum, parts),
+        curriculum=curriculum,
         students=chosen.students(settings.curriculum),
         levels=train.levels,
         rollout=train.rollout,
         iterations=iterations(settings),
+        queue=train.queue,
     )

@@ -61,6 +61,8 @@ class Describer:
     action_space: ActionSpace
     success: float = 0.0
     optimum: Callable[[Level], Array] | None = None
+    queue: int = 1
+    """So many levels in a row share their steps."""
 
     def __call__(
         self, proposal: Proposal, rollout: Rollout, more: Mapping[str, Float[Array, "S B"]]
@@ -75,14 +77,12 @@ class Describer:
         each = {"return": view.returns, "solved": solved} | levels | dict(more)
         actions = self.action_space
         if isinstance(actions, Discrete):
-            each["action-complexity"] = jax.vmap(jax.vmap(lambda played: lzw(played, actions.n), in_axes=1))(
-                rollout.action
-            )
+            complexity = jax.vmap(jax.vmap(lambda played: lzw(played, actions.n), in_axes=1))
+            each["action-complexity"] = jnp.repeat(complexity(rollout.action[:, :, :: self.queue]), self.queue, axis=1)
         if self.optimum is not None:
             each["regret"] = jax.vmap(jax.vmap(self.optimum))(proposal.levels) - view.returns
-        groups = {"": jnp.ones_like(proposal.source, bool)} | {
-            f"{name}/": proposal.source == index for index, name in enumerate(SOURCES)
-        }
+        played = rollout.played
+        groups = {"": played} | {f"{name}/": played & (proposal.source == index) for index, name in enumerate(SOURCES)}
         metrics: Metrics = {"episodes": view.number.sum()}
         for prefix, members in groups.items():
             metrics |= {f"{prefix}{name}": _mean(value, members) for name, value in each.items()}
@@ -94,7 +94,7 @@ class Describer:
         if len(solved) > 1:
             for i in range(len(solved)):
                 metrics |= {f"student-{i}/return": view.returns[i].mean(), f"student-{i}/solved": solved[i].mean()}
-        return jnp.stack([groups[f"{name}/"].mean() for name in SOURCES]), metrics
+        return jnp.stack([groups[f"{name}/"].sum() for name in SOURCES]) / played.sum(), metrics
 
 
 def _share(share: Share, members: Bool[Array, "S B"]) -> Float[Array, ""]:

@@ -107,18 +107,25 @@ def _in_time(patience: float) -> Iterator[None]:
     began, before = time.monotonic(), machine.waited()
 
     def ring(number: int, frame: Any) -> None:
-        # A machine that others need does not make the code slow: only what it had a core for counts, or slept.
+        nonlocal outer
         elapsed = time.monotonic() - began
+        if 0 < outer <= elapsed:  # somebody else's alarm, theirs to answer
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            if callable(handler):
+                handler(number, frame)
+            again = signal.getitimer(signal.ITIMER_REAL)[0] or interval
+            outer = elapsed + again if again else 0.0
+        # A machine that others need does not make the code slow: only what it had a core for counts, or slept.
         left = patience - elapsed + (machine.waited() - before)
-        if left < 0.01 or 0 < outer <= elapsed:
+        if left < 0.01:
             raise _TooLong
         signal.setitimer(signal.ITIMER_REAL, min(left, outer - elapsed) if outer else left, 1.0)
 
-    outer, handler = signal.getitimer(signal.ITIMER_REAL)[0], signal.signal(signal.SIGALRM, ring)
+    (outer, interval), handler = signal.getitimer(signal.ITIMER_REAL), signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, min(patience, outer or patience), 1.0)  # again, should it be swallowed
     try:
         yield
     finally:
         left = max(outer - (time.monotonic() - began), 0.001) if outer else 0.0
-        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.setitimer(signal.ITIMER_REAL, left, interval)
         signal.signal(signal.SIGALRM, handler)

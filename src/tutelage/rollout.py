@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 
 from .devices import ONE, Devices
 from .envs.base import Environment, is_fictitious
+from .errors import require
 from .hosts.environment import HostEnvironment
 from .hosts.play import HostCollector
 from .rl.agent import Agent, AgentState
@@ -39,11 +40,18 @@ class Collector(Protocol):
         ...
 
 
-def collector(env: Environment | HostEnvironment, agent: Agent, steps: int, devices: Devices = ONE) -> Collector:
+def collector(
+    env: Environment | HostEnvironment, agent: Agent, steps: int, devices: Devices = ONE, queue: int = 1
+) -> Collector:
     """The one that an environment needs."""
     if isinstance(env, HostEnvironment):
+        require(
+            queue == 1,
+            f"train.queue is {queue}, and this environment is played outside of JAX, where a level is played until the "
+            "end of a rollout; give 1.",
+        )
         return HostCollector(env, agent, steps)
-    return JaxCollector(env, agent, steps, devices)
+    return JaxCollector(env, agent, steps, devices, queue)
 
 
 @dataclass(frozen=True)
@@ -54,16 +62,26 @@ class JaxCollector:
     agent: Agent
     steps: int
     devices: Devices = ONE
+    queue: int = 1
+    """Levels of a queue: after an episode the next one is played, the last one until the end."""
     pure: ClassVar[bool] = True
 
     def __call__(self, key: PRNGKeyArray, students: AgentState, levels: Level) -> Rollout:
-        """Play ``levels`` (``[S, B, ...]``) from the start for ``steps`` steps each."""
-        devices = self.devices
+        """Play ``levels`` (``[S, B * queue, ...]``) from the start: ``B`` queues for ``steps`` steps each."""
+        devices, queue = self.devices, self.queue
         levels = devices.shard(levels)
-        size = jax.tree.leaves(levels)[0].shape[:2]
-        count, batch = size
+        count, number = jax.tree.leaves(levels)[0].shape[:2]
+        size = count, batch = count, number // queue
         # Once a level and rollout. The loop below closes over it: it is neither carried nor selected from.
-        prepared = jax.vmap(jax.vmap(self.env.prepare))(levels)
+        all_prepared = jax.vmap(jax.vmap(self.env.prepare))(levels)
+
+        def prepared(turn: Array | None) -> Any:
+            """Of the levels whose turn it is."""
+            if turn is None:
+                return all_prepared
+            pick = jax.vmap(jax.vmap(lambda queued, at: queued[at]))
+            return jax.tree.map(lambda x: pick(x.reshape(count, batch, queue, *x.shape[2:]), turn), all_prepared)
+
         reset = jax.vmap(jax.vmap(self.env.reset))
         step = jax.vmap(jax.vmap(self.env.step))
         act = vmap_students(self.agent.act, count)
@@ -87,28 +105,31 @@ class JaxCollector:
             return noise_of(jax.random.split(k_act, count)), k_step, k_reset
 
         def play(carry: tuple[Any, ...], random: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-            state, obs, memory, first = carry
+            state, obs, memory, first, turn = carry
             noise, k_step, k_reset = random
             memory, decision = act(students, devices.shard(noise), memory, obs, first)
-            state, ts = step(jax.random.split(k_step, size), state, decision.action, prepared)
+            state, ts = step(jax.random.split(k_step, size), state, decision.action, prepared(turn))
             after = ts.transition
             # Each device decides for its own levels: at every step of a rollout, none should wait for another.
             apart = jnp.ones_like(ts.done) if fictitious else after.truncated & ~after.terminated
             own_value = devices.per_device(value_of)(students, apart, memory, after.next_obs)
-            state, next_obs = select(ts.done, reset(jax.random.split(k_reset, size), prepared), (state, ts.obs))
+            following = None if turn is None else jnp.minimum(turn + ts.done, queue - 1)
+            begun = reset(jax.random.split(k_reset, size), prepared(following))
+            state, next_obs = select(ts.done, begun, (state, ts.obs))
             ends = (after.reward, after.terminated, after.truncated, ts.done, ts.shares)
-            return (state, next_obs, memory, ts.done), (obs, decision, ends, first, apart, own_value)
+            return (state, next_obs, memory, ts.done, following), (obs, decision, ends, first, apart, own_value, turn)
 
         k_reset, k_play = jax.random.split(key)
-        state, obs = reset(jax.random.split(k_reset, size), prepared)
+        turn = None if queue == 1 else jnp.zeros(size, jnp.int32)
+        state, obs = reset(jax.random.split(k_reset, size), prepared(turn))
         memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), self.agent.initial_carry(batch))
-        carry = (state, obs, memory, jnp.ones(size, bool))
+        carry = (state, obs, memory, jnp.ones(size, bool), turn)
         # For all steps at once: in the loop, a few numbers at a time, it would be a twentieth of the time.
         random = jax.vmap(draw)(jax.random.split(k_play, self.steps))
-        (_, obs, memory, first), out = jax.lax.scan(play, carry, random)
+        (_, obs, memory, first, _), out = jax.lax.scan(play, carry, random)
         last_value = value(students, memory, obs, first)
 
-        obs, decision, ends, first, apart, own_value = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), out)
+        obs, decision, ends, first, apart, own_value, turn = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), out)
         reward, terminated, truncated, done, shares = ends
         following = jnp.concatenate([decision.value[:, 1:], last_value[:, None]], axis=1)
         return Rollout(
@@ -124,4 +145,5 @@ class JaxCollector:
             done=done,
             first=first,
             shares=shares,
+            turn=turn,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import jax
 import jax.numpy as jnp
@@ -25,10 +25,13 @@ class Episodes(NamedTuple):
     """A rollout seen as episodes."""
 
     counted: Bool[Array, "S T B"]
-    """The steps that count, as described above; at least one a level."""
+    """The steps that count, as described above; at least one for each level that was played."""
     running: Float[Array, "S T B"]
     """The return of the episode so far, this step's reward included."""
     ended: Bool[Array, "S T B"]
+    begins: Int[Array, "S B"] | None = None
+    """The first and the last step on each level; None where a level has all of them."""
+    stops: Int[Array, "S B"] | None = None
 
     @property
     def number(self) -> Float[Array, "S B"]:
@@ -37,12 +40,29 @@ class Episodes(NamedTuple):
 
     def mean(self, per_step: Float[Array, "S T B"]) -> Float[Array, "S B"]:
         """Average over the steps that count."""
-        return jnp.where(self.counted, per_step, 0.0).sum(axis=1) / self.counted.sum(axis=1)
+        return jnp.where(self.counted, per_step, 0.0).sum(axis=1) / jnp.maximum(self.counted.sum(axis=1), 1)
+
+    def first(self, per_step: Float[Array, "S T B"]) -> Float[Array, "S B"]:
+        """At the first step on each level."""
+        return per_step[:, 0] if self.begins is None else _at(per_step, self.begins)
+
+    def last(self, per_step: Float[Array, "S T B"]) -> Float[Array, "S B"]:
+        """At the last step on each level."""
+        return per_step[:, -1] if self.stops is None else _at(per_step, self.stops)
+
+    @property
+    def latest(self) -> Episodes:
+        """The same with the latest complete episode on each level alone, where there are several."""
+        final = self.ended & (self.ended[:, ::-1].cumsum(axis=1)[:, ::-1] == 1)
+        # Its steps are those from which the last end is the next one.
+        own = _next(final) == _next(self.ended)
+        counted = self.counted & (own | ~self.ended.any(axis=1, keepdims=True))
+        return self._replace(counted=counted, ended=final, begins=jnp.argmax(counted, axis=1))
 
     def over_complete(self, per_episode: Float[Array, "S T B"]) -> Float[Array, "S B"]:
         """Average over complete episodes of a value given at their last step; the last step's where there is none."""
         total = jnp.where(self.ended, per_episode, 0.0).sum(axis=1)
-        return jnp.where(self.number > 0, total / jnp.maximum(self.number, 1.0), per_episode[:, -1])
+        return jnp.where(self.number > 0, total / jnp.maximum(self.number, 1.0), self.last(per_episode))
 
     @property
     def returns(self) -> Float[Array, "S B"]:
@@ -62,10 +82,16 @@ class Episodes(NamedTuple):
 
 def episodes(rollout: Rollout, discount: float = 1.0) -> Episodes:
     """Split a rollout into episodes; returns are discounted from each episode's first step."""
-    ended = rollout.done
+    mine = rollout.mine
+    ended = rollout.done if mine is None else rollout.done & mine
     # A step counts as part of a complete episode if that ends before the next one starts.
     following = jnp.pad(rollout.first[:, 1:], ((0, 0), (0, 1), (0, 0)), constant_values=True)
     counted = jnp.where(ended.any(axis=1, keepdims=True), _next(ended) <= _next(following), True)
+    begins = stops = None
+    if mine is not None:
+        counted = counted & mine
+        begins = jnp.argmax(mine, axis=1)
+        stops = mine.shape[1] - 1 - jnp.argmax(mine[:, ::-1], axis=1)
 
     def forward(carry: tuple[Array, Array], step: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
         total, weight = carry
@@ -77,7 +103,11 @@ def episodes(rollout: Rollout, discount: float = 1.0) -> Episodes:
     start = jnp.zeros_like(rollout.reward[:, 0])
     inputs = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), (rollout.reward, rollout.first))
     _, running = jax.lax.scan(forward, (start, start), inputs)
-    return Episodes(counted, jnp.moveaxis(running, 0, 1), ended)
+    return Episodes(counted, jnp.moveaxis(running, 0, 1), ended, begins, stops)
+
+
+def _at(per_step: Float[Array, "S T B"], step: Int[Array, "S B"]) -> Float[Array, "S B"]:
+    return jnp.take_along_axis(per_step, step[:, None], axis=1)[:, 0]
 
 
 def _next(marked: Bool[Array, "S T B"]) -> Int[Array, "S T B"]:
@@ -112,6 +142,8 @@ class Score:
     gae_lambda: float
     success: float = 0.0
     """An episode is solved if its return exceeds this (read by learnability only)."""
+    scored: Literal["all", "latest"] = "all"
+    """Of several complete episodes on a level: all of them, or the latest."""
 
     def __post_init__(self) -> None:
         if self.name not in get_args(ScoreName):
@@ -127,7 +159,7 @@ class Score:
     def update(
         self, key: PRNGKeyArray, state: tuple[()], rollout: Rollout, view: Episodes, best: Float[Array, "S B"]
     ) -> tuple[tuple[()], Float[Array, "S B"]]:
-        return state, self(rollout, view, best)
+        return state, self(rollout, view if self.scored == "all" else view.latest, best)
 
     def __call__(self, rollout: Rollout, view: Episodes, best: Float[Array, "S B"]) -> Float[Array, "S B"]:
         """One score a level. ``best`` is the best return on each level so far, this rollout included."""
@@ -147,7 +179,7 @@ class Score:
 
 def _reachable(view: Episodes, best: Float[Array, "S B"]) -> Float[Array, "S B"]:
     """The best return so far; the return so far where no episode was ever completed."""
-    return jnp.where(jnp.isfinite(best), best, view.running[:, -1])
+    return jnp.where(jnp.isfinite(best), best, view.last(view.running))
 
 
 def _entropy(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Array:
@@ -186,8 +218,8 @@ def _maxmc(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Array:
 
 
 def _maxmc_initial(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Array:
-    # The rollout starts an episode, so its first value is the initial state's.
-    return _reachable(view, best) - rollout.value[:, 0]
+    # What is played of a level starts with an episode, so its first value is the initial state's.
+    return _reachable(view, best) - view.first(rollout.value)
 
 
 def _learnability(s: Score, rollout: Rollout, view: Episodes, best: Array) -> Array:

@@ -163,6 +163,9 @@ class TrainSettings:
     )
     levels: int = option(32, "levels per batch")
     rollout: int = option(256, "steps on each level in an iteration")
+    queue: int = option(
+        1, "levels queued behind each other: an episode each, the last one until the rollout ends", most=1000
+    )
     devices: int = option(1, "devices that the batch is sharded over, in total over all processes")
     training_set: int = option(0, "size of a fixed training set; 0 for an unlimited supply of new levels")
     grounding: GroundingName = option(
@@ -178,7 +181,7 @@ class TrainSettings:
     episodes: int = option(10, "episodes on each level of that suite", most=100_000)
 
     def __post_init__(self) -> None:
-        for name in ("steps", "levels", "rollout", "devices", "log_every", "checkpoint_every", "episodes"):
+        for name in ("steps", "levels", "rollout", "queue", "devices", "log_every", "checkpoint_every", "episodes"):
             positive(f"train.{name}", getattr(self, name))
         for name in ("seed", "training_set"):
             require(getattr(self, name) >= 0, f"train.{name} is {getattr(self, name)}; give 0 or more.")
@@ -238,9 +241,9 @@ class Settings:
             "ppo.normalise_observations makes other numbers of them; set the one to none or the other to false.",
         )
         require(
-            train.training_set == 0 or train.training_set >= train.levels,
-            f"train.training_set is {train.training_set}, fewer than the {train.levels} levels of one batch; "
-            "give more, or 0 for an unlimited supply of new levels.",
+            train.training_set == 0 or train.training_set >= train.levels * train.queue,
+            f"train.training_set is {train.training_set}, fewer than the {train.levels * train.queue} levels of a "
+            "batch; give more, or 0 for an unlimited supply of new levels.",
         )
         for part in fields(self.curriculum):
             check = getattr(getattr(self.curriculum, part.name), "check", None)

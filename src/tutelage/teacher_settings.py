@@ -49,6 +49,7 @@ class ReplaySettings:
     clock: Literal["levels", "replays"] = option(
         "levels", "what staleness counts: all levels played, or only replayed ones"
     )
+    scored: Literal["all", "latest"] = option("all", "episodes of a rollout that a level is scored by")
 
     def __post_init__(self) -> None:
         for name in ("rate", "min_fill", "staleness"):
@@ -68,7 +69,16 @@ class ReplaySettings:
             f"replay.attempts is {self.attempts}, which does not divide the {train.levels} levels of a batch; "
             f"choose a divisor of {train.levels}.",
         )
-        different = train.levels // self.attempts
+        require(
+            self.attempts == 1 or train.queue == 1,
+            f"replay.attempts is {self.attempts} and train.queue is {train.queue}, and attempts at a level are not "
+            "queued behind other levels; set one of the two to 1.",
+        )
+        require(
+            self.score != "learnability" or self.scored == "all",
+            "replay.score is learnability, a share of several episodes, and replay.scored is latest; set it to all.",
+        )
+        different = train.levels * train.queue // self.attempts
         require(
             self.capacity >= different,
             f"replay.capacity is {self.capacity}, smaller than the {different} levels of one batch; "
@@ -108,10 +118,16 @@ class EvolveSettings:
 
     def check(self, train: TrainSettings) -> None:
         """Refuse what does not go with the shape of a run."""
+        levels = train.levels * train.queue
         require(
-            self.criterion != "hard" or train.levels % self.parents == 0,
-            f"evolve.parents is {self.parents}, which does not divide the {train.levels} levels of a batch; "
-            f"choose a divisor of {train.levels}.",
+            self.criterion != "hard" or levels % self.parents == 0,
+            f"evolve.parents is {self.parents}, which does not divide the {levels} levels of a batch; "
+            f"choose a divisor of {levels}.",
+        )
+        require(
+            self.editor != "learned" or train.queue == 1,
+            f"evolve.editor is learned and train.queue is {train.queue}; such an editor is paid for every level, and "
+            "of a queue some are not played: set train.queue to 1.",
         )
 
 

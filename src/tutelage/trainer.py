@@ -21,7 +21,7 @@ from .rollout import Collector, collector
 from .seeds import vmap_seeds
 from .settings import OWN
 from .students import vmap_students
-from .types import Metrics, Proposal, Rollout
+from .types import Metrics, Proposal, Rollout, by_level
 
 
 class TrainState(NamedTuple):
@@ -57,6 +57,8 @@ class Trainer:
     rollout: int
     iterations: int
     """Length of the whole run; schedules end with it."""
+    queue: int = 1
+    """Levels that the curriculum proposes for each that is played at a time."""
 
     @property
     def devices(self) -> Devices:
@@ -97,13 +99,14 @@ class Trainer:
     @cached_property
     def collector(self) -> Collector:
         """Who plays."""
-        return collector(self.domain.env, self.learner.agent, self.rollout, self.devices)
+        return collector(self.domain.env, self.learner.agent, self.rollout, self.devices, self.queue)
 
     @cached_property
     def describer(self) -> Describer:
         """Who works out what is logged of a batch."""
         domain = self.domain
-        return Describer(domain.levels.metrics, domain.env.action_space, domain.rules.success, domain.rules.optimum)
+        rules, actions = domain.rules, domain.env.action_space
+        return Describer(domain.levels.metrics, actions, rules.success, rules.optimum, self.queue)
 
     def step(self, state: TrainState) -> tuple[TrainState, StepReport]:
         """One iteration: propose, collect, learn, observe."""
@@ -129,7 +132,7 @@ class Trainer:
         if self.learner.ppo.time_limit == "terminate":
             rollout = rollout._replace(terminated=rollout.terminated | rollout.truncated)
         students, learning = self._learn(keys.learn, state, proposal, rollout)
-        rollout = self.devices.replicate(rollout)
+        rollout = by_level(self.devices.replicate(rollout), self.queue)
         curriculum, info = self.curriculum.observe(keys.observe, curriculum, proposal, rollout, students)
         if info.adopt is not None:
             students = jax.tree.map(lambda x: x[info.adopt], students)

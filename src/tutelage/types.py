@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 Level = Any
@@ -94,7 +96,8 @@ def played(
 class Rollout(NamedTuple):
     """Experience of all students, ``[S, T, B, ...]``. Rewards and values are in the environment's own units.
 
-    Every rollout starts at the first step of an episode. An episode that ends is started again on the same level.
+    Every rollout starts at the first step of an episode. An episode that ends is started again on the same level, or
+    followed by one on the next level of a queue.
     """
 
     obs: Observation
@@ -114,6 +117,15 @@ class Rollout(NamedTuple):
     """The step is the first of its episode: the recurrent state is zero before it."""
     shares: Shares = {}  # noqa: RUF012
     """``[S, T, B]`` each."""
+    turn: Int[Array, "S T B"] | None = None
+    """Which level of its queue each step was played on; None where nobody queues (see ``by_level``)."""
+    mine: Bool[Array, "S T B"] | None = None
+    """The steps that were played on the level of this column; None for all of them."""
+
+    @property
+    def played(self) -> Bool[Array, "S B"]:
+        """The levels that were played at all."""
+        return jnp.ones(self.done[:, 0].shape, bool) if self.mine is None else self.mine.any(axis=1)
 
     @property
     def cut(self) -> Bool[Array, "S T B"]:
@@ -121,11 +133,27 @@ class Rollout(NamedTuple):
         return self.done | self.terminated | self.truncated
 
 
+def by_level(rollout: Rollout, queue: int) -> Rollout:
+    """The rollout of ``B`` queues as that of their ``B * queue`` levels: each sees all steps of its queue, and which of
+    them are its own.
+    """
+    if rollout.turn is None:
+        return rollout
+
+    def each(x: Array) -> Array:
+        return jnp.repeat(x, queue, axis=2)
+
+    mine = each(rollout.turn) == jnp.tile(jnp.arange(queue), rollout.turn.shape[2])
+    apart: Rollout = jax.tree.map(each, rollout._replace(turn=None))
+    shares = jax.tree.map(lambda x: jnp.where(mine, x, 0), apart.shares)
+    return apart._replace(mine=mine, shares=shares)
+
+
 class Proposal(NamedTuple):
     """Levels to play, and what the curriculum that proposed them wants to have back when they were played."""
 
     levels: Level
-    """``[S, B, ...]``"""
+    """``[S, B, ...]``; where levels are queued, those of each queue one after the other."""
     source: Int[Array, "S B"]
     """``GENERATED``, ``REPLAYED`` or ``EDITED``."""
     learn: Bool[Array, ""]

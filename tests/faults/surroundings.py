@@ -101,7 +101,7 @@ def signals(kind: str, wanted: list[str], folder: Path, rng: random.Random, tall
     endings = (0, 130, *(-number for number in set(sent))) if begun else (0, 2, 130, *(-number for number in set(sent)))
     if target == "a worker":
         endings = (0,)
-    elif begun and len(sent) == 1 and "Finished." not in outcome.out:  # it may have been on its way out
+    elif begun and len(sent) == 1 and digest(path) != wanted[0]:  # with all of it saved, it was on its way out
         endings = (0, 130)
     # Before it trains, nobody is there to stop in good order.
     problem = outcome._replace(err=outcome.err or "stopped").problem(endings)

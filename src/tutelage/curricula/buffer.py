@@ -28,7 +28,7 @@ from ..errors import require, unknown
 from ..seeds import any_seed, recompute_if
 from ..types import Level
 from . import sum_tree
-from .insertion import Incoming, SlotStats, candidates_suffice, insert_batch
+from .insertion import Incoming, Outcome, SlotStats, candidates_suffice, insert_batch, insert_reference
 from .ranking import ranks, sort
 
 Prioritisation = Literal["rank", "proportional", "greedy", "uniform"]
@@ -205,28 +205,52 @@ class LevelBuffer:
         score: Float[Array, " B"],
         parent: Int[Array, " B"],
         generation: Int[Array, " B"],
+        there: Bool[Array, " B"] | None = None,
     ) -> tuple[BufferState, Int[Array, " B"]]:
         """Insert played levels one after the other. Returns the slot of each, -1 for those that were not kept.
+
+        Levels that are not ``there`` were not played after all, and are as if nobody had proposed them.
 
         A level that the buffer holds gets its new score and stamp; its best return never falls. A newcomer fills a free
         slot or, in a full buffer, evicts the level with the least support if that one's score is lower.
         """
         # What is stored is always finite, and so are sums and ratios of it.
         score = jnp.clip(jnp.nan_to_num(score, nan=0.0), -1e30, 1e30)
+        if there is not None:
+            return self._insert_some(state, played, score, parent, generation, there)
         number = score.shape[0]
         same = self._first_same(played.levels, played.keys)
         incoming = Incoming(score, played.best, played.slots, same, played.keys)
         # A proportional weight depends on all scores at once, so nothing less than all of them will do.
         candidates = candidates_suffice(self.capacity, number) and self.prioritisation != "proportional"
-        stats, placed, wrote = insert_batch(_stats(state), incoming, self._support, candidates)
+        outcome = insert_batch(_stats(state), incoming, self._support, candidates)
+        return self._written(state, played, parent, generation, outcome), outcome.placed
 
+    def _insert_some(
+        self, state: BufferState, played: Played, score: Array, parent: Array, generation: Array, there: Array
+    ) -> tuple[BufferState, Int[Array, " B"]]:
+        """The same for those levels of a batch that were played, which then come first."""
+        order = jnp.argsort(~there, stable=True)
+        played, score, parent, generation = jax.tree.map(lambda x: x[order], (played, score, parent, generation))
+        same = self._first_same(played.levels, played.keys)
+        incoming = Incoming(score, played.best, played.slots, same, played.keys)
+        outcome = insert_reference(_stats(state), incoming, self._support, there.sum(dtype=jnp.int32))
+        after = self._written(state, played, parent, generation, outcome)
+        return after, jnp.zeros_like(outcome.placed).at[order].set(outcome.placed)
+
+    def _written(
+        self, state: BufferState, played: Played, parent: Array, generation: Array, outcome: Outcome
+    ) -> BufferState:
+        """A buffer after an insertion."""
+        stats, placed, wrote = outcome
+        number = placed.shape[0]
         # Only now are the levels themselves written, each to the slot where it was the last newcomer.
         to = jnp.where(wrote, placed, self.capacity)
 
         def write(old: Array, new: Array) -> Array:
             return old.at[to].set(new.astype(old.dtype), mode="drop")
 
-        new_state = BufferState(
+        return BufferState(
             levels=jax.tree.map(write, state.levels, played.levels),
             score=stats.score,
             best=stats.best,
@@ -238,9 +262,8 @@ class LevelBuffer:
             order=stats.order,
             size=stats.size,
             clock=stats.clock,
-            next_id=state.next_id + number,
+            next_id=state.next_id + stats.clock - state.clock,
         )
-        return new_state, placed
 
     def _find(self, state: BufferState, levels: Level, keys: UInt32[Array, "B 2"]) -> Int[Array, " B"]:
         """The slot that holds each level, -1 for a level that is in none."""

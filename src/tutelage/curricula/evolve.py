@@ -98,7 +98,8 @@ class Evolve:
         notes: EvolveNotes = proposal.notes
         own = proposal._replace(notes=notes.inner)
         inner, info = self.inner.observe(k_inner, state.inner, own, rollout, students)
-        chosen = vmap_students(self._choose, self.students)(info.scores, info.returns)
+        hardness = jnp.where(rollout.played, info.scores - info.returns, -jnp.inf)
+        chosen = vmap_students(self._choose, self.students)(hardness)
         pick = jax.vmap(lambda tree, i: jax.tree.map(lambda x: x[i], tree))
         parents, ids, generations = pick((proposal.levels, notes.inner.ids, notes.inner.generations), chosen)
         editor, metrics = only_if(
@@ -107,11 +108,11 @@ class Evolve:
         info = info._replace(metrics=info.metrics | metrics)
         return EvolveState(inner, editor, parents, ids, generations, notes.inner.replayed), info
 
-    def _choose(self, scores: Float[Array, " B"], returns: Float[Array, " B"]) -> Int[Array, " B"]:
+    def _choose(self, hardness: Float[Array, " B"]) -> Int[Array, " B"]:
         """Which levels of a batch become parents."""
         if self.criterion == "batch":
             return jnp.arange(self.levels)
-        hardest = jax.lax.top_k(scores - returns, self.parents)[1]
+        hardest = jax.lax.top_k(hardness, self.parents)[1]
         return jnp.repeat(hardest, self.levels // self.parents)
 
     def generate(self, key: PRNGKeyArray, state: EvolveState) -> Level:

@@ -99,8 +99,10 @@ class _Slots(NamedTuple):
     size: Array
 
 
-def insert_reference(stats: SlotStats, incoming: Incoming, support: Support) -> Outcome:
-    """One level after the other, each with a look at all slots."""
+def insert_reference(
+    stats: SlotStats, incoming: Incoming, support: Support, first: Int[Array, ""] | None = None
+) -> Outcome:
+    """One level after the other, each with a look at all slots; of the batch only the ``first`` so many, if given."""
     number, k = incoming.score.shape[0], stats.capacity
     places = jnp.arange(k)
 
@@ -123,6 +125,8 @@ def insert_reference(stats: SlotStats, incoming: Incoming, support: Support) -> 
         victim = jax.lax.cond(any_seed(~known & full), weakest, lambda: free)
         target = jnp.where(known, slot, jnp.where(full, victim, free))
         kept = known | ~full | (slots.score[target] < score)
+        if first is not None:
+            kept = kept & (i < first)
 
         old_rank = jnp.where(known | full, slots.rank[target], slots.size + 1)
         size = slots.size + (kept & ~known & ~full)
@@ -141,7 +145,8 @@ def insert_reference(stats: SlotStats, incoming: Incoming, support: Support) -> 
         )
         slots = jax.tree.map(lambda new, old: jnp.where(kept, new, old), changed, slots)
         placed = jnp.where(kept, target, -1)
-        return (slots, home.at[incoming.same[i]].set(placed)), placed
+        where = placed if first is None else jnp.where(i < first, placed, slot)
+        return (slots, home.at[incoming.same[i]].set(where)), placed
 
     nobody = jnp.full(k, -1, jnp.int32)
     start = _Slots(stats.score, stats.best, stats.stamp, ranks(stats.order), nobody, stats.size)
@@ -150,7 +155,8 @@ def insert_reference(stats: SlotStats, incoming: Incoming, support: Support) -> 
     (slots, _), placed = jax.lax.scan(insert_one, (start, incoming.slot), batch)
     wrote = (placed >= 0) & (slots.writer[jnp.maximum(placed, 0)] == batch)
     order = jnp.zeros_like(stats.order).at[slots.rank - 1].set(jnp.arange(k, dtype=jnp.int32))
-    after = SlotStats(slots.score, slots.best, slots.stamp, order, slots.size, stats.clock + number)
+    inserted = number if first is None else first
+    after = SlotStats(slots.score, slots.best, slots.stamp, order, slots.size, stats.clock + inserted)
     return Outcome(after, placed, wrote)
 
 

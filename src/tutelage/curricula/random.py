@@ -80,7 +80,16 @@ class FixedLevels:
     def observe(
         self, key: PRNGKeyArray, state: FixedLevelsState, proposal: Proposal, rollout: Rollout, students: StudentState
     ) -> tuple[FixedLevelsState, Info]:
-        return state, returns_only(rollout)
+        return self._take_back(state, rollout), returns_only(rollout)
+
+    def _take_back(self, state: FixedLevelsState, rollout: Rollout) -> FixedLevelsState:
+        """Levels whose turn in a queue never came are dealt again, before all others."""
+        if rollout.mine is None:
+            return state
+        played = rollout.played.any(axis=0)
+        places = (state.dealt - self.levels + jnp.arange(self.levels)) % self.size
+        cards = state.order[places][jnp.argsort(~played, stable=True)]
+        return state._replace(order=state.order.at[places].set(cards), dealt=state.dealt - (~played).sum())
 
     def coverage(self, state: FixedLevelsState) -> Float[Array, ""]:
         return jnp.minimum(state.dealt / self.size, 1.0)

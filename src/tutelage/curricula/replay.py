@@ -148,7 +148,8 @@ class Replay:
         reachable = played.best if self.optimum is None else jax.vmap(jax.vmap(self.optimum))(proposal.levels)
         scorer, scores = self.score.update(jax.random.fold_in(key, 1), state.score, rollout, view, reachable)
         insert = vmap_students(self.buffer.insert, self.students)
-        buffer, placed = insert(state.buffer, played, scores, notes.parents, notes.generations)
+        there = None if rollout.mine is None else rollout.played
+        buffer, placed = insert(state.buffer, played, scores, notes.parents, notes.generations, there)
         if self.clock == "replays":
             stopped = jax.vmap(self.buffer.with_clock_stopped)(state.buffer, buffer, placed)
             buffer = jax.tree.map(lambda running, still: jnp.where(notes.replayed, running, still), buffer, stopped)

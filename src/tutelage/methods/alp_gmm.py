@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..settings import MixtureSettings, section
-from .base import Method, Parts
+from .base import EVERY_LEVEL, Method, Parts
 from .building import endless
 
 if TYPE_CHECKING:
@@ -39,4 +39,10 @@ def build(settings: AlpGmmSettings, parts: Parts) -> Curriculum:
     )
 
 
-method = Method("alp-gmm", "draws levels from Gaussians fitted to where returns change", AlpGmmSettings, build)
+method = Method(
+    "alp-gmm",
+    "draws levels from Gaussians fitted to where returns change",
+    AlpGmmSettings,
+    build,
+    insists=EVERY_LEVEL,
+)

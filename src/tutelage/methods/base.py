@@ -38,6 +38,10 @@ def _once(settings: Any, levels: int) -> float:
     return 1.0
 
 
+EVERY_LEVEL: Mapping[str, Any] = {"train.queue": 1}
+"""What a method insists on that has to see each of its levels played. Of a queue some are not."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A way to choose what students train on."""

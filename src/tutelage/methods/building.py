@@ -91,7 +91,7 @@ def replay(base: Curriculum, settings: ReplaySettings, parts: Parts, learn_from_
         LevelBuffer(
             settings.capacity, settings.prioritisation, settings.temperature, settings.staleness, settings.duplicates
         ),
-        Score(name, parts.ppo.discount, parts.ppo.gae_lambda, domain.rules.success),
+        Score(name, parts.ppo.discount, parts.ppo.gae_lambda, domain.rules.success, settings.scored),
         levels=parts.levels,
         students=students,
         rate=settings.rate,

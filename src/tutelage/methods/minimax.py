@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..settings import AdversarySettings, TeacherSettings, section
-from .base import Method, Parts
+from .base import EVERY_LEVEL, Method, Parts
 from .building import adversary
 
 if TYPE_CHECKING:
@@ -29,4 +29,5 @@ method = Method(
     MinimaxSettings,
     build,
     students=lambda settings: settings.adversary.students,
+    insists=EVERY_LEVEL,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..settings import AdversarySettings, ReplaySettings, TeacherSettings, section
-from .base import Method, Parts
+from .base import EVERY_LEVEL, Method, Parts
 from .building import adversary, attempted, played_for_replay, replay
 
 if TYPE_CHECKING:
@@ -36,4 +36,5 @@ method = Method(
     build,
     students=lambda settings: settings.adversary.students,
     batches_per_update=lambda settings, levels: played_for_replay(settings.replay.rate),
+    insists=EVERY_LEVEL,
 )

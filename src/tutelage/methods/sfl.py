@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import require
 from ..settings import ScanSettings, section
-from .base import Method, Parts
+from .base import EVERY_LEVEL, Method, Parts
 from .building import endless
 
 if TYPE_CHECKING:
@@ -40,4 +40,5 @@ method = Method(
     SFLSettings,
     build,
     batches_per_update=lambda settings, levels: 1 + settings.scan.batches(levels) / settings.scan.every,
+    insists=EVERY_LEVEL,
 )

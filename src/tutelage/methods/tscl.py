@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import require
 from ..settings import BanditSettings, section
-from .base import Method, Parts
+from .base import EVERY_LEVEL, Method, Parts
 from .building import training_set
 
 if TYPE_CHECKING:
@@ -43,5 +43,10 @@ def build(settings: TsclSettings, parts: Parts) -> Curriculum:
 
 
 method = Method(
-    "tscl", "plays the levels of a training set whose returns change fastest", TsclSettings, build, finite=True
+    "tscl",
+    "plays the levels of a training set whose returns change fastest",
+    TsclSettings,
+    build,
+    finite=True,
+    insists=EVERY_LEVEL,
 )

@@ -142,8 +142,9 @@ def _as_published(thesis: Preset, summary: str, score: ScoreName) -> Preset:
         network=NetworkSettings(layers=1, activation="tanh"),
         # Half of the squared error, on top of the coefficient.
         ppo=replace(thesis.ppo, value_coef=thesis.ppo.value_coef / 2, time_limit="terminate"),
+        train=replace(thesis.train, queue=8),
         sections=(
-            replace(replay, score=score, clock="replays"),
+            replace(replay, score=score, clock="replays", scored="latest"),
             *rest,
             EvolveSettings(parents=4),
             AdversarySettings(clip=True, antagonist="best"),
