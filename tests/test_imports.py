@@ -18,6 +18,7 @@ FLOORS = [
         "types",
         "errors",
         "machine",
+        "leaving",
         "options",
         "teacher_settings",
         "settings",
@@ -105,7 +106,8 @@ def test_the_ground_floor_imports_nothing_of_ours_but_errors():
         assert imports(ROOT / f"{name}.py") <= {"tutelage.errors"}
     assert imports(ROOT / "teacher_settings.py") == {"tutelage.errors", "tutelage.options"}
     assert imports(ROOT / "settings.py") == {"tutelage.errors", "tutelage.options", "tutelage.teacher_settings"}
-    assert imports(ROOT / "guard.py") == {"tutelage.errors", "tutelage.machine"}  # whether code had a core at all
+    # Whether code had a core at all, and whether what is raised would be heard.
+    assert imports(ROOT / "guard.py") == {"tutelage.errors", "tutelage.machine", "tutelage.leaving"}
     assert imports(ROOT / "plugins.py") == {"tutelage.errors", "tutelage.guard"}
 
 

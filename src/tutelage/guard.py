@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 from . import machine
 from .errors import UserError
+from .leaving import is_unheard
 
 T = TypeVar("T")
 
@@ -108,6 +109,9 @@ def _in_time(patience: float) -> Iterator[None]:
 
     def ring(number: int, frame: Any) -> None:
         nonlocal outer
+        if is_unheard(frame):
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 1.0)
+            return
         elapsed = time.monotonic() - began
         if 0 < outer <= elapsed:  # somebody else's alarm, theirs to answer
             signal.setitimer(signal.ITIMER_REAL, 0)

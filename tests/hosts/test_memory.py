@@ -63,3 +63,17 @@ def test_only_our_own_names_are_touched(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert memory.clean(tmp_path) == [ours]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(others)
+
+
+@pytest.mark.skipif(not memory.FOLDER.is_dir(), reason="this system does not show its shared memory")
+def test_a_segment_that_somebody_else_has_removed_is_no_trouble() -> None:
+    """Nor a complaint of the tracker, when the process ends."""
+    code = (
+        "from tutelage.hosts import memory\n"
+        "made = memory.create(100)\n"
+        "(memory.FOLDER / made.name).unlink()\n"
+        "made.close()\n"
+        "memory.remove(made)\n"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert (outcome.returncode, outcome.stderr) == (0, "")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..leaving import is_unheard, leave
 from ..visible import visible
 
 if TYPE_CHECKING:
@@ -34,7 +35,12 @@ def one_interrupt() -> Iterator[None]:
     """Within, Ctrl-C ends the program once; another does not wait for that. (Training has its own rules, within.)"""
 
     def interrupt(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
+        if is_unheard(frame):  # a moment later it will be heard
+            again = threading.Timer(0.01, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
+        signal.signal(signal.SIGINT, lambda number, frame: leave(130))
         raise KeyboardInterrupt
 
     ours = threading.current_thread() is threading.main_thread()

@@ -141,7 +141,7 @@ class Fleet:
                 process.join()
         self._pipes, self._processes, self.shared = [], [], {}
         self._memory.close()
-        self._memory.unlink()
+        memory.remove(self._memory)
 
     def reset(self, levels: Mapping[str, np.ndarray], seeds: np.ndarray) -> Any:
         """Start an episode everywhere; every environment has its level and its seed. Returns the observations, a tree

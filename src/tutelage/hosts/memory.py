@@ -11,8 +11,11 @@ import os
 import re
 import secrets
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
+
+from ..leaving import forget, remember
 
 FOLDER = Path("/dev/shm")
 """Where Linux shows shared memory as files. Elsewhere nothing can be found, and nothing is cleaned."""
@@ -26,7 +29,17 @@ def create(size: int) -> SharedMemory:
     with suppress(OSError, AttributeError):
         # A sign of life that ends with us however we end. It also holds where others see other process numbers.
         fcntl.flock(memory._fd, fcntl.LOCK_SH)  # pyright: ignore[reportAttributeAccessIssue]
+    remember(memory.name, lambda: remove(memory))
     return memory
+
+
+def remove(memory: SharedMemory) -> None:
+    """Remove a segment of this process. Somebody may have removed it by hand, or a worker whose code we do not know."""
+    forget(memory.name)
+    try:
+        memory.unlink()
+    except FileNotFoundError:
+        resource_tracker.unregister(memory._name, "shared_memory")  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def clean(folder: Path = FOLDER) -> list[str]:

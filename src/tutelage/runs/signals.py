@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..leaving import leave
+
+STOPPED = 130
+"""How a process ends that was told twice to stop."""
+
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Within, Ctrl-C, a polite kill or a terminal that is closed only asks to stop; a second one stops at once. Needs
-    the main thread.
+    """Within, Ctrl-C, a polite kill or a terminal that is closed only asks to stop; a second one stops at once, and
+    takes with it what would be left behind. Needs the main thread.
     """
     asked = False
     # Who was started with nohup does not mind a terminal that is closed.
@@ -23,6 +28,9 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         nonlocal asked
         asked = True
         restore()
+        for polite in signals:
+            if before[polite] is signal.SIG_DFL:
+                signal.signal(polite, lambda number, frame: leave(STOPPED))
 
     def restore() -> None:
         for number, handler in before.items():

@@ -1,0 +1,74 @@
+"""Processes that are told to end at once: what they would leave behind goes with them, and nothing complains."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def ended(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system does not show its shared memory")
+def test_who_is_told_twice_to_stop_takes_its_shared_memory_along() -> None:
+    outcome = ended(
+        "import os, signal, time\n"
+        "from tutelage.hosts import memory\n"
+        "from tutelage.runs.signals import interruptible\n"
+        "made = memory.create(100)\n"
+        "print(made.name, flush=True)\n"
+        "with interruptible() as asked:\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    assert asked()\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "    time.sleep(3600)\n"
+    )
+    assert (outcome.returncode, outcome.stderr) == (130, "")
+    assert not (Path("/dev/shm") / outcome.stdout.strip()).exists()
+
+
+def test_what_was_removed_in_good_order_is_not_removed_again() -> None:
+    outcome = ended(
+        "from tutelage import leaving\n"
+        "from tutelage.hosts import memory\n"
+        "memory.remove(memory.create(100))\n"
+        "leaving.remember('a', lambda: print('removed', flush=True))\n"
+        "leaving.leave(130)\n"
+    )
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (130, "removed\n", "")
+
+
+def test_leaving_is_not_taken_for_the_users_code_that_runs_meanwhile() -> None:
+    outcome = ended(
+        "from tutelage.guard import guarded\n"
+        "from tutelage.leaving import leave\n"
+        "guarded('x.py', '', lambda: leave(130))\n"
+    )
+    assert (outcome.returncode, outcome.stderr) == (130, "")
+
+
+def test_an_interrupt_while_garbage_is_collected_is_heard_afterwards() -> None:
+    """What is raised in a callback of the collector would be printed and forgotten."""
+    outcome = ended(
+        "import gc, os, signal, time\n"
+        "from tutelage.cli.terminal import one_interrupt\n"
+        "def callback(phase, info):\n"
+        "    if phase == 'stop':\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        for _ in range(1000):\n"
+        "            pass\n"
+        "try:\n"
+        "    with one_interrupt():\n"
+        "        gc.callbacks.append(callback)\n"
+        "        gc.disable()\n"
+        "        gc.collect()\n"
+        "        gc.callbacks.remove(callback)\n"
+        "        time.sleep(3600)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('heard')\n"
+    )
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "heard\n", "")
