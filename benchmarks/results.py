@@ -1,18 +1,21 @@
-"""Keep what a study came to: `python benchmarks/results.py maze-60 runs/maze-fast`.
+"""Keep what a study came to: `python benchmarks/results.py maze-60 runs/maze-fast`; or a game: `... corollary-1`.
 
 Reads the finished runs of a study's directory, plays what is missing (every test, with the last student of each run),
 adds them to `src/tutelage/reproduce/results/` and writes the page in `docs/results/`. Runs that were kept
-before and are not in the directory stay, so a study can be run on several machines or days. Without a directory the
-pages are written anew.
+before and are not in the directory stay, so a study can be run on several machines or days. A table that is a game is
+played at once, without a directory. Without either, the pages are written anew.
 """
 
 import argparse
+from datetime import date
 from pathlib import Path
 
-from tutelage.reproduce import results, tables
-from tutelage.reproduce.catalogue import exhibit
+from tutelage.report.tables import to_markdown
+from tutelage.reproduce import games, results, tables
+from tutelage.reproduce.catalogue import catalogue, exhibit
 from tutelage.reproduce.evaluating import complete
 from tutelage.runs import grid, study
+from tutelage.runs.directory import package_version
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "src" / "tutelage" / "reproduce" / results.FOLDER
@@ -38,6 +41,13 @@ def keep(name: str, directory: Path) -> None:
 def pages() -> None:
     """Everything that was kept, for people."""
     PAGES.mkdir(exist_ok=True)
+    for chosen in catalogue().values():
+        if (played := games.shipped_for(chosen.name)) is not None:
+            table = to_markdown(games.table(chosen, played))
+            command = f"    tutelage reproduce {chosen.name} --scale full"
+            made = f"Made on {played.day} with version {played.version} by\n\n{command}"
+            text = f"# {chosen.title}\n\n{made}\n\n{table}\n\n{chosen.says}\n\n{games.EXPLAINED}\n"
+            (PAGES / f"{chosen.name}.md").write_text(text, encoding="utf-8")
     for path in sorted(DATA.glob("*.json")):
         found = results.parse(path.read_text())
         chosen = exhibit(found.exhibit)
@@ -55,6 +65,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.directory:
         keep(options.name, options.directory)
+    elif options.name:
+        games.write(DATA / "games", games.play(exhibit(options.name), package_version(), date.today().isoformat()))
     pages()
 
 

@@ -46,6 +46,7 @@ SAID = {
     "answers half an object": "pipe.send_bytes(b'{\"error\": 3}')",
     "answers deep JSON": "pipe.send_bytes(b'[' * 100_000)",
     "answers a huge length": "os.write(pipe.fileno(), b'\\\\xff\\\\xff\\\\xff\\\\xff' + b'\\\\x7f' * 8)",
+    "answers the beginning of something": "os.write(pipe.fileno(), b'\\\\0\\\\0\\\\0\\\\x64abc'); time.sleep(3600)",
     "answers NaN in JSON": 'pipe.send_bytes(b\'{"error": NaN, "trace": {}}\')',
     "names a slot that is not": "shared['busy'][:] = 2**40; raise ValueError('x')",
     "names a slot below": "shared['busy'][:] = -(2**40); raise ValueError('x')",

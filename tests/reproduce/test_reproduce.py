@@ -12,7 +12,8 @@ import pytest
 from tutelage.cli import main
 from tutelage.envs.registry import environment
 from tutelage.errors import UserError
-from tutelage.reproduce import published, results, tables
+from tutelage.report.tables import to_markdown
+from tutelage.reproduce import games, published, results, tables
 from tutelage.reproduce.catalogue import Cost, Source, catalogue, cost, exhibit, sources_at, study_file, table_of
 from tutelage.reproduce.results import RunResult, StudyResult
 from tutelage.runs import grid
@@ -172,6 +173,17 @@ def test_shipped_results_are_of_the_catalogue_and_have_a_page(result: StudyResul
     assert {(run.group, run.seed) for run in result.runs} <= planned
     page = Path(__file__).parents[2] / "docs" / "results" / results.file_name(result).replace(".json", ".md")
     assert tables.markdown(chosen, source, result) in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["decision-matrix", "corollary-1"])
+def test_games_were_played_by_all_their_methods_and_have_a_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen, played = exhibit(name), games.shipped_for(name)
+    assert played is not None
+    assert [words[0] for words in played.rows] == [entry.label for entry in chosen.plays]
+    page = Path(__file__).parents[2] / "docs" / "results" / f"{name}.md"
+    assert to_markdown(games.table(chosen, played)) in page.read_text(encoding="utf-8")
+    assert main(["reproduce", name]) == 0
+    assert f"Played on {played.day}" in capsys.readouterr().out
 
 
 # --- the command

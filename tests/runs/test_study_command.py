@@ -52,6 +52,17 @@ def test_the_command_names_failures_at_its_end(
     assert "one seed says nothing" not in Path("runs/mine/report.md").read_text()
 
 
+def test_some_runs_of_a_study_are_trained_by_themselves(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", file, "--only", "plr/*", "--only", "dr/s0"]) == 0
+    plans = {plan.name for plan in grid.read(file).plans}
+    trained = {name for name in plans if (Path("runs/mine") / name).exists()}
+    assert trained == {"dr/s0"} | {name for name in plans if name.startswith("plr/")} < plans
+    capsys.readouterr()
+    assert main(["study", file, "--only", "acel/*"]) == 2
+    assert "is called 'acel/*'; it has" in capsys.readouterr().err
+    assert main(["study", file]) == 0  # and then the rest
+
+
 def test_the_command_says_how_to_go_on(
     file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

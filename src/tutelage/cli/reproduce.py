@@ -42,6 +42,7 @@ def run(arguments: list[str]) -> int:
 
 def _list() -> int:
     from ..report.tables import Table, row, to_text
+    from ..reproduce import games
     from ..reproduce.catalogue import SCALES, catalogue, cost, table_of
     from ..reproduce.results import shipped_for
 
@@ -52,6 +53,8 @@ def _list() -> int:
             sources = table_of(chosen).at(scale)
             sizes.append(_hours(cost(sources).hours) if sources else "minutes" if chosen.kind == "game" else "–")
         ran = [f"{len(result.runs)} of {result.planned} runs of {result.study}" for result in shipped_for(chosen.name)]
+        if (played := games.shipped_for(chosen.name)) is not None:
+            ran = [f"{len(played.rows)} of {len(chosen.plays)} methods"]
         note = chosen.missing or "; ".join(ran) or (f"see {chosen.shows}" if chosen.shows else "")
         rows.append(row(chosen.name, str(chosen.chapter), *sizes, note or "not run"))
     columns = ("name", "chapter", *(f"{scale}, hours" for scale in SCALES), "run here")
@@ -69,7 +72,7 @@ def _hours(hours: float) -> str:
 
 def _show(chosen: Exhibit) -> int:
     from ..report.tables import to_text
-    from ..reproduce import tables
+    from ..reproduce import games, tables
     from ..reproduce.catalogue import cost, table_of
     from ..reproduce.published import printed
     from ..reproduce.results import shipped_for
@@ -85,6 +88,9 @@ def _show(chosen: Exhibit) -> int:
         )
     if chosen.shows:
         print(f"Drawn from the runs of {chosen.shows}: {chosen.command}")
+    if (played := games.shipped_for(chosen.name)) is not None:
+        table = games.table(chosen, played)
+        print(f"\n{to_text(table)}\n{games.EXPLAINED} Played on {played.day} with version {played.version}.")
     results = shipped_for(chosen.name)
     sources = {source.study: source for source in chosen.sources}
     for result in results:
@@ -99,12 +105,14 @@ def _play(chosen: Exhibit) -> int:
     from ..runs.launch import start_jax
 
     start_jax()
-    from ..report.tables import to_text
-    from ..reproduce.games import play
+    from datetime import UTC, datetime
 
-    table = play(chosen)
-    print(f"{table.caption}\n{to_text(table)}\n{chosen.says}")
-    print("Policies are averages over the last half of training, one seed; in parentheses the exact answers.")
+    from ..report.tables import to_text
+    from ..reproduce import games
+    from ..runs.directory import package_version
+
+    table = games.table(chosen, games.play(chosen, package_version(), datetime.now(UTC).strftime("%Y-%m-%d")))
+    print(f"{table.caption}\n{to_text(table)}\n{chosen.says}\n{games.EXPLAINED}")
     return 0
 
 

@@ -21,6 +21,9 @@ def run(arguments: list[str]) -> int:
     parser.add_argument(
         "--slurm", action="append", default=[], metavar="NAME=VALUE", help="an option of SLURM, such as partition=gpu"
     )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="RUN", help="train only such runs, as accel/s0 or 'accel/*'"
+    )
     parser.add_argument("--jobs", type=whole_number(MANY), help="runs at once (default: one for each core)")
     add_log(parser)
     options = parser.parse_args(arguments)
@@ -29,7 +32,7 @@ def run(arguments: list[str]) -> int:
     again = shlex.join(["tutelage", "study", *arguments])
     if options.slurm and options.engine != "slurm":
         raise UserError("--slurm has options for --engine slurm; give that as well, or leave --slurm out.")
-    return conduct(options.study, path, options.engine, options.jobs, options.log, again, options.slurm)
+    return conduct(options.study, path, options.engine, options.jobs, options.log, again, options.slurm, options.only)
 
 
 def conduct(
@@ -40,14 +43,15 @@ def conduct(
     log: Sequence[str] = (),
     again: str = "",
     slurm: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> int:
     """Bring a study's runs to their end and report on them; returns the exit code. ``again`` is how to go on, ``slurm``
-    are options of that engine.
+    are options of that engine, and ``only`` names the runs, if not all.
     """
     from ..report.conduct import study
     from ..runs.study import State
 
-    states = list(study(file, path, engine, jobs, log, slurm, warn).values())
+    states = list(study(file, path, engine, jobs, log, slurm, warn, only).values())
     failed = states.count(State.FAILED)
     left = len(states) - states.count(State.FINISHED) - failed
     if left:

@@ -24,6 +24,7 @@ import numpy as np
 from ..errors import UserError
 from ..machine import cores, waited
 from . import memory
+from .answers import Garbled, read_answer
 from .environment import HostEnvironment
 from .fields import Field, arrays, nested
 from .settings import PATIENCE
@@ -219,7 +220,11 @@ class Fleet:
             for pipe in ready:
                 index = pending.pop(pipe)
                 try:
-                    said = pipe.recv_bytes()
+                    said = read_answer(pipe, time.monotonic() + patience)
+                except TimeoutError:
+                    raise self._trouble(index, doing, f"has begun an answer, and no more for {patience:g} s") from None
+                except Garbled as problem:
+                    raise self._trouble(index, doing, f"answered what no worker answers ({problem})") from None
                 except (EOFError, OSError):
                     raise self._trouble(index, doing, "has died") from None
                 if said != DONE:

@@ -22,20 +22,24 @@ def study(
     log: Sequence[str] = (),
     slurm: Sequence[str] = (),
     warn: Callable[[str], None] = print,
+    only: Sequence[str] = (),
 ) -> dict[Path, State]:
     """Train what a study still lacks, print its table, and write its report. Returns how each run's directory ended.
 
     ``out`` is the directory for all runs, ``runs/NAME`` of the file if it is left out; ``engine`` is ``local``, ``ray``
-    or ``slurm``; ``slurm`` are options of that engine, such as ``"partition=gpu"``.
+    or ``slurm``; ``slurm`` are options of that engine, such as ``"partition=gpu"``. ``only`` are names of runs, such as
+    ``"accel/s0"`` or ``"accel/*"``; without any, all of them are trained.
     """
     path = Path(out) if out else Path("runs") / Path(file).stem
     engines.check(engine, jobs)
     chosen = grid.read(file)
+    names = {plan.name for plan in grid.select(chosen, only)}
     with studies.opened(chosen, path) as runs:
+        wanted = [run for run in runs if run.plan.name in names]
         works = engines.engine(engine, jobs, log, path, slurm)
         try:
-            with Overview(runs) as view:
-                states = studies.run_all(path, runs, works, view)
+            with Overview(wanted) as view:
+                states = studies.run_all(path, wanted, works, view)
         finally:
             works.close()
         studies.finish(path, runs)

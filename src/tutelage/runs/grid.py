@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,17 @@ def parse(text: str, source: str) -> Study:
     )
     _require_different(plans, source)
     return Study(source, text, plans)
+
+
+def select(study: Study, only: Sequence[str]) -> list[PlannedRun]:
+    """The runs whose name is one of ``only``, or matches it as a shell's pattern; all of them without any."""
+    for pattern in only:
+        require(
+            any(fnmatchcase(plan.name, pattern) for plan in study.plans),
+            f"No run of {study.source} is called '{pattern}'; it has {', '.join(plan.name for plan in study.plans)}. "
+            "A pattern such as 'accel/*' names several.",
+        )
+    return [plan for plan in study.plans if not only or any(fnmatchcase(plan.name, pattern) for pattern in only)]
 
 
 def difference(old: Settings, new: Settings) -> str:
