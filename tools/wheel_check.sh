@@ -77,7 +77,7 @@ tutelage export $run --out exported/student.safetensors
 "$python" -m venv ../bare
 ../bare/bin/pip install --quiet --disable-pip-version-check -c "$root/requirements-run.lock" numpy
 cat >seen.py <<'PY'
-"""An episode's observations and what the student does, by tutelage itself."""
+"""What is seen on a random walk, and the student's policy at each step, by tutelage itself."""
 import jax
 import numpy as np
 import tutelage
@@ -87,17 +87,17 @@ domain, agent = run.domain, run.agent
 level = domain.levels.sample(jax.random.key(0))
 prepared = domain.env.prepare(level)
 state, obs = domain.env.reset(jax.random.key(1), prepared)
-memory, seen, actions = agent.initial_carry(1), [], []
+memory, seen, policies = agent.initial_carry(1), [], []
 for t in range(40):
     one = jax.tree.map(lambda x: x[None], obs)
     memory, decision = agent.act(run.student(), agent.noise(jax.random.key(t), 1), memory, one, np.array([t == 0]))
-    action = agent.actions.mode(decision.policy)[0]
     seen.append(jax.tree.leaves(obs))
-    actions.append(int(action))
+    policies.append(np.asarray(decision.policy[0]))
+    action = jax.random.randint(jax.random.fold_in(jax.random.key(2), t), (), 0, domain.env.action_space.n)
     state, step = domain.env.step(jax.random.key(t), state, action, prepared)
     obs = step.obs
 parts = {f"part{i}": np.stack([np.asarray(leaves[i]) for leaves in seen]) for i in range(len(seen[0]))}
-np.savez("exported/episode.npz", actions=np.array(actions), **parts)
+np.savez("exported/walk.npz", policies=np.array(policies), **parts)
 PY
 python seen.py
 cat >exported/again.py <<'PY'
@@ -109,13 +109,14 @@ from player import Player
 
 for name in ("jax", "flax", "tutelage"):
     assert importlib.util.find_spec(name) is None, f"{name} is installed here"
-episode = np.load("episode.npz")
+walk = np.load("walk.npz")
 player = Player("student.safetensors")
-parts = [episode[f"part{i}"] for i in range(len(episode.files) - 1)]
-played = [player.act(seen if len(seen) > 1 else seen[0], greedy=True) for seen in zip(*parts)]
-assert played == episode["actions"].tolist(), (played, episode["actions"].tolist())
-assert len(set(played)) > 1, "a student that always does the same shows nothing"
-print("numpy alone:", played, "action for action")
+parts = [walk[f"part{i}"] for i in range(len(walk.files) - 1)]
+policies = np.array([player.policy(seen if len(seen) > 1 else seen[0]) for seen in zip(*parts)])
+np.testing.assert_allclose(policies, walk["policies"], rtol=1e-3, atol=1e-4)
+assert np.array_equal(policies.argmax(axis=1), walk["policies"].argmax(axis=1)), "not action for action"
+assert policies.std(axis=0).min() > 0.01, "a policy that is always the same shows nothing"
+print("numpy alone: 40 policies and actions equal,", policies.argmax(axis=1).tolist())
 PY
 (cd exported && ../../bare/bin/python again.py)
 

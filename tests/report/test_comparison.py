@@ -209,6 +209,19 @@ def test_bold_is_given_as_in_the_published_table(row: list[Any], bold: list[int]
     assert np.flatnonzero(best([Spread(*figure) for figure in row])).tolist() == bold
 
 
+def test_one_seed_makes_nothing_bold(tmp_path: Path):
+    assert best([Spread(0.2, None), Spread(0.9, None)]) == [False, False]
+    assert best([Spread(0.2, 0.1), Spread(0.9, None)]) == [False, False]
+    assert best([Spread(0.2, None), Spread(0.9, 0.1)]) == [False, True]
+    runs = [
+        write(tmp_path / name, settings(name), [evaluation(rates)])
+        for name, rates in (("dr", DR[0]), ("plr", ACCEL[0]))
+    ]
+    text = compare(runs).text()
+    assert "[0." not in text
+    assert "In brackets" not in text
+
+
 def test_published_means_are_those_of_their_rows():
     for column in PUBLISHED:
         mean = np.mean([figure.mean for figure in column.tasks.values()])

@@ -124,3 +124,27 @@ def test_a_run_says_what_it_is_in_a_line():
     state = jax.tree.map(lambda x: np.zeros(x.shape), jax.eval_shape(lambda: trainer.init(0).curriculum))
     run = Run(RunDirectory(Path("runs/x")), settings, trainer, state, 7)
     assert repr(run) == f"<Run runs/x: matrix, dr, seed 0, iteration 7 of {trainer.iterations:,}>"
+
+
+@pytest.mark.parametrize(("steps", "told"), [(9 * 16 * 256, True), (10 * 16 * 256, False)])
+def test_a_run_that_ends_before_it_replays_is_told(tmp_path: Path, steps: int, told: bool):
+    """Nine batches of 16 levels are 144: a tenth iteration would find as many as replay waits for."""
+    changes = {
+        "train.levels": "16",
+        "train.rollout": "256",
+        "train.steps": str(steps),
+        "replay.capacity": "288",
+        "replay.min_fill": "0.5",
+    }
+    settings = tutelage.override(tutelage.preset("matrix", "robust-plr"), changes)
+    sentences = advice(settings, tutelage.build_domain(settings))
+    assert [sentence.startswith("Replay starts when the buffer holds 144 levels") for sentence in sentences] == (
+        [True] if told else []
+    )
+    run = tutelage.train(settings, tmp_path / "run")
+    learned = run.directory.read("metrics.jsonl")[-1]["learned_steps"]
+    assert learned == 0 if told else run.iteration == 10
+    of_a_set = tutelage.override(settings, {"train.training_set": "144"})
+    assert advice(of_a_set, tutelage.build_domain(of_a_set)) == []
+    dr = tutelage.override(tutelage.preset("matrix", "dr"), {"train.steps": str(steps)})
+    assert advice(dr, tutelage.build_domain(dr)) == []

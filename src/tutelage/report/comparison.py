@@ -148,8 +148,7 @@ class Comparison(NamedTuple):
     def notes(self, bold: str = "Bold") -> tuple[str, ...]:
         """What a reader has to know about the figures, in sentences. ``bold`` is what bold figures look like."""
         notes = []
-        several = len(self.standings) > 1
-        if several:
+        if len(self.standings) > 1 and any(standing.method.n > 1 for standing in self.standings):
             notes.append(f"{bold}: within one standard error of the best mean.")
         if any(standing.p is not None for standing in self.standings):
             notes.append(
@@ -195,9 +194,13 @@ class Comparison(NamedTuple):
 
 
 def best(figures: Sequence[Spread]) -> list[bool]:
-    """Which are within one standard error, the best one's, of the best mean. None where all are: bold says nothing."""
+    """Which are within one standard error, the best one's, of the best mean. None where all are, or where the best has
+    one seed and so no such error: bold would say nothing.
+    """
     top = max(figures, key=lambda figure: figure.mean)
-    near = [figure.mean >= top.mean - (top.error or 0.0) - 1e-12 for figure in figures]
+    if top.error is None:
+        return [False] * len(figures)
+    near = [figure.mean >= top.mean - top.error - 1e-12 for figure in figures]
     return [is_near and not all(near) for is_near in near]
 
 

@@ -18,7 +18,8 @@ class ProgressLine:
     """Shows progress on a terminal; elsewhere, such as in a log file, prints a line now and then.
 
     The rate is that of the last intervals, measured after the device has finished. The time left is what remains at
-    the rate since this process started, evaluations and checkpoints included; compiling is left out of both.
+    the rate since this process started, evaluations and checkpoints included; compiling is left out of both. The last
+    line is that of the last evaluation.
     """
 
     def __init__(self, console: Console | None = None, pause: float = 30.0) -> None:
@@ -34,7 +35,7 @@ class ProgressLine:
         )
         self._task = self._bar.add_task("compiling", total=1.0, text="")
         self._recent: deque[tuple[int, float]] = deque(maxlen=8)
-        self._held_out = ""
+        self._text, self._held_out = "", ""
         self._printed = 0.0
         self._steps = 0
         self._iterations = 1
@@ -66,12 +67,13 @@ class ProgressLine:
             text += f", {_time((self._iterations - iteration) * (now - since) / (iteration - first))} left"
         if "solved" in record:
             text += f", training solved {record['solved']:.2f}"
-        self._show(iteration, text + self._held_out, now)
+        self._text = text
+        self._show(iteration, now, due=now - self._printed >= self.pause and iteration < self._iterations)
 
-    def _show(self, iteration: int, text: str, now: float) -> None:
+    def _show(self, iteration: int, now: float, due: bool) -> None:
+        text = self._text + self._held_out
         self._bar.update(self._task, completed=iteration, description="training", text=text)
-        last = iteration >= self._iterations
-        if not self.console.is_terminal and (last or now - self._printed >= self.pause):
+        if due and not self.console.is_terminal:
             self._printed = now
             self._print(f"{100 * iteration / self._iterations:5.1f}%  {text}")
 
@@ -79,6 +81,8 @@ class ProgressLine:
         self._held_out = f", {one_line(evaluation.suite)} solved {evaluation.solved_rate:.2f}"
         if evaluation.solved_rate == 0:  # for hours on the walker; the return tells more
             self._held_out += f" (return {evaluation.mean_return:.3g})"
+        if self._text:  # before the first iteration there is nothing to go with it
+            self._show(iteration, time.monotonic(), due=iteration >= self._iterations)
 
     def said(self, message: str) -> None:
         self._print(message)
