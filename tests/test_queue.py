@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any, get_args
 
 import jax
@@ -211,3 +214,33 @@ def test_of_a_training_set_every_level_has_its_turn_before_any_comes_again():
 def test_what_cannot_be_queued_is_refused(environment, method, changes, sentence):
     with pytest.raises(UserError, match=sentence):
         build(override(preset(environment, method), {"train.queue": "2", **changes})).collector  # noqa: B018
+
+
+ON_TWO_DEVICES = """
+import jax, numpy as np
+import tutelage
+from tutelage.trainer import compiled
+
+SMALL = {"train.levels": "4", "train.queue": "3", "train.rollout": "24", "env.size": "5", "env.max_steps": "8",
+         "network.width": "8", "replay.capacity": "40", "replay.min_fill": "0.3", "ppo.minibatches": "1"}
+
+def trained(devices):
+    changes = SMALL | {"train.devices": str(devices)}
+    trainer = tutelage.build(tutelage.override(tutelage.preset("maze", "robust-plr", "small"), changes))
+    return jax.device_get(compiled(trainer, 4)(trainer.init(0), 4))
+
+(one, report), (two, again) = trained(1), trained(2)
+jax.tree.map(np.testing.assert_array_equal, one.curriculum.buffer.levels, two.curriculum.buffer.levels)
+jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4), one.students, two.students)
+np.testing.assert_array_equal(report.sources, again.sources)
+assert set(np.argwhere(report.sources == 1)[:, 1]) == {0, 1}, report.sources
+print("equal")
+"""
+
+
+def test_queues_are_the_same_on_two_devices():
+    """Replayed batches among them."""
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    command = [sys.executable, "-c", ON_TWO_DEVICES]
+    outcome = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    assert outcome.stdout == "equal\n", outcome.stderr[-3000:]
