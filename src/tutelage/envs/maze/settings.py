@@ -177,7 +177,7 @@ PRESETS = {
         "Not in the thesis: chapter 5's mazes with a student and batches for your own computer (docs/fast.md).",
         env=MazeSettings(blocks=60, block_count="uniform"),
         encoder=MazeEncoderSettings(),
-        network=NetworkSettings(width=64),
+        network=NetworkSettings(core="gru", width=64),
         # The average is what is evaluated: the acting student's solved rate swings by a sixth from one evaluation to
         # the next.
         ppo=PPOSettings(learning_rate=1e-3, minibatches=8, epochs=3, anneal=True, entropy_coef=0.005, average=0.99),
