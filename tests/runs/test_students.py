@@ -80,3 +80,9 @@ def test_pretrained_students_are_small_and_whole(name: str) -> None:
         tutelage.pretrained(name).settings.method,
     )
     assert name.startswith(f"{environment}-{method}-")
+
+
+def test_the_student_of_mazes_that_comes_with_tutelage_solves_them() -> None:
+    """Most of these mazes are solved by every episode of it, as docs/fast.md has it."""
+    result = tutelage.pretrained("maze-accel-fast").evaluate("Labyrinth2", episodes=10)
+    assert result.solved_rate == 1
