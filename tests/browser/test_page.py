@@ -60,14 +60,14 @@ def drawn(params: Any) -> Any:
     return jax.tree.map(lambda x: rng.normal(0, 0.5, x.shape).astype(x.dtype), params)
 
 
-GRU = {"network.core": "gru", "network.width": "24", "network.activation": "tanh", "encoder.filters": "4"}
+LSTM = {"network.core": "lstm", "network.width": "24", "network.activation": "tanh", "encoder.filters": "4"}
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, str]]]:
-    """A page of a trained LSTM and of a GRU with random weights, and the actions that Python takes."""
+    """A page of a trained GRU and of an LSTM with random weights, and the actions that Python takes."""
     path, expected = tmp_path_factory.mktemp("page"), {}
-    for seed, (changes, weights) in enumerate([({}, trained), (GRU, drawn)]):
+    for seed, (changes, weights) in enumerate([({}, trained), (LSTM, drawn)]):
         settings = tutelage.override(tutelage.preset("maze", "dr", "fast"), {"train.seed": str(seed), **changes})
         state = tutelage.build(settings).init(seed)
         students = state.students
