@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
+HEARS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""
+"""Whoever runs the tests may ignore signals, as after nohup, and children inherit that."""
+
 
 def ended(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    return subprocess.run([sys.executable, "-c", HEARS + code], capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system does not show its shared memory")

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt8
 from ...rl.glyphs import GlyphObs
 from ...types import TimeStep, played
 from ..base import Discrete
+from ..grids import cell_mask
 from .level import AGENT, APPLE, BANANA, BROKEN, DOOR, FLOOR, STONE, UP, WALL, FruitLevel
 
 MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0), (1, -1), (1, 1), (-1, 1), (-1, -1)], np.int32)
@@ -223,9 +224,3 @@ def _ends(walls: Bool[Array, " n"], places: Array, here: Array) -> tuple[Array, 
     before = jnp.max(jnp.where(walls & (places < here), places, 0))
     after = jnp.min(jnp.where(walls & (places > here), places, len(places) - 1))
     return before, after
-
-
-def cell_mask(shape: tuple[int, ...], cell: Int[Array, "2"]) -> Bool[Array, "H W"]:
-    """True at one cell. A comparison, where a scatter would be slow."""
-    height, width = shape
-    return (jnp.arange(height)[:, None] == cell[1]) & (jnp.arange(width) == cell[0])

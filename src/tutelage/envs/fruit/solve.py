@@ -9,7 +9,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from .env import APPLE_PAYS, BANANA_PAYS, HEALTH, PENALTY, Penalty, cell_mask
+from ..grids import cell_mask
+from .env import APPLE_PAYS, BANANA_PAYS, HEALTH, PENALTY, Penalty
 from .level import DOOR, FLOOR, FruitLevel
 
 _NEVER = np.int32(2**20)

@@ -12,7 +12,8 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
 from ...errors import require
 from ...types import Metrics
-from ..maze.level import MazeLevel, cell_mask
+from ..grids import cell_mask
+from ..maze.level import MazeLevel
 from ..maze.space import random_free_cell, shortest_path
 from .env import PENALTY, Penalty
 from .level import FLOOR, LAVA, STONE, LavaLevel

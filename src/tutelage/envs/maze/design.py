@@ -13,7 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 from ...rl.networks import Conv3x3
 from ...types import TimeStep, played
 from ..base import Brief, Discrete
-from .level import MazeLevel, cell_mask
+from ..grids import cell_mask
+from .level import MazeLevel
 from .space import random_free_cell
 
 NOISE = 50

@@ -13,7 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 from ...errors import require
 from ...types import TimeStep, played
 from ..base import Discrete
-from .level import MazeLevel, cell_mask
+from ..grids import cell_mask
+from .level import MazeLevel
 
 Reward = Literal["minigrid", "appendix"]
 

@@ -26,12 +26,6 @@ class MazeLevel(NamedTuple):
     goal: Int[Array, "2"]
 
 
-def cell_mask(shape: tuple[int, ...], cell: Int[Array, "2"]) -> Bool[Array, "H W"]:
-    """True at one cell. A comparison, where a scatter would be slow."""
-    height, width = shape
-    return (jnp.arange(height)[:, None] == cell[1]) & (jnp.arange(width) == cell[0])
-
-
 def from_ascii(text: str, direction: int = 0) -> MazeLevel:
     """Read a maze drawn with its outer ring. ``direction`` is that of a plain 'S'. Blank lines around are ignored."""
     rows = [line.strip() for line in text.strip().splitlines()]

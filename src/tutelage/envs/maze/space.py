@@ -16,7 +16,8 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt32
 
 from ...errors import require
 from ...types import Metrics
-from .level import MazeLevel, cell_mask
+from ..grids import cell_mask
+from .level import MazeLevel
 
 _Cells = tuple[UInt32[Array, " H"], ...]
 """Some cells of a maze, as bits: a word for each row of the first 32 columns, for each of the next, and so on. The

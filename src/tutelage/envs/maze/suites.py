@@ -14,8 +14,9 @@ from jaxtyping import PRNGKeyArray
 
 from ...errors import require, unknown
 from ..base import Suite, Task
+from ..grids import cell_mask
 from .env import HeldOutMaze, Trial
-from .level import MazeLevel, cell_mask, from_ascii, pad
+from .level import MazeLevel, from_ascii, pad
 from .settings import MazeSettings
 from .space import MazeSpace, SolvableMazes, random_free_cell
 

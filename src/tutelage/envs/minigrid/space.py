@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from ...types import Metrics
-from ..maze.level import cell_mask
+from ..grids import cell_mask
 from . import multiroom, obstructed
 from .draws import uniform_where
 from .env import reaches_far
