@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,23 @@ def test_who_is_told_twice_to_stop_takes_its_shared_memory_along() -> None:
         "    time.sleep(3600)\n"
     )
     assert (outcome.returncode, outcome.stderr) == (130, "")
+    assert not (Path("/dev/shm") / outcome.stdout.strip()).exists()
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system does not show its shared memory")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_command_that_a_signal_ends_leaves_no_shared_memory(name: str) -> None:
+    """It still dies of the signal, as whoever sent it expects."""
+    outcome = ended(
+        "import os, time\n"
+        "from tutelage.cli.terminal import leave_nothing_behind\n"
+        "from tutelage.hosts import memory\n"
+        "leave_nothing_behind()\n"
+        "print(memory.create(100).name, flush=True)\n"
+        f"os.kill(os.getpid(), signal.{name})\n"
+        "time.sleep(3600)\n"
+    )
+    assert (outcome.returncode, outcome.stderr) == (-getattr(signal, name), "")
     assert not (Path("/dev/shm") / outcome.stdout.strip()).exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -27,10 +28,21 @@ def forget(name: str) -> None:
 
 def leave(code: int) -> NoReturn:
     """End the process now: nothing is waited for, and no destructor runs."""
+    _remove()
+    _exit(code)
+
+
+def die(number: int, frame: FrameType | None = None) -> None:
+    """A handler for signals that end a process: it still dies of the signal, and leaves nothing behind."""
+    _remove()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def _remove() -> None:
     for remove in list(_removers.values()):
         with suppress(Exception):
             remove()
-    _exit(code)
 
 
 def is_unheard(frame: FrameType | None) -> bool:

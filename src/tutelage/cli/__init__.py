@@ -12,7 +12,7 @@ from ..streams import guarded
 from ..trusted import Untrusted, trust
 from .commands import COMMANDS
 from .parser import TRUST
-from .terminal import agreed, one_interrupt, warn
+from .terminal import agreed, leave_nothing_behind, one_interrupt, warn
 
 FAILED, REFUSED, STOPPED = 1, 2, 130
 
@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def program() -> int:
     """``main`` as a program of its own, which ends with it."""
+    leave_nothing_behind()
     code = main()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be stopped but the interpreter
     return code

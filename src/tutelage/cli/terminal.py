@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..leaving import is_unheard, leave
+from ..leaving import die, is_unheard, leave
 from ..visible import visible
 
 if TYPE_CHECKING:
@@ -52,6 +52,13 @@ def one_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def leave_nothing_behind() -> None:
+    """From now on, a polite kill or a terminal that is closed ends the program as ever, without its shared memory."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, die)
 
 
 def watch(start: Callable[[Progress], list[Run]], path: str, quiet: bool) -> int:
