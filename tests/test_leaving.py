@@ -45,9 +45,9 @@ def test_a_command_that_a_signal_ends_leaves_no_shared_memory(name: str) -> None
     """It still dies of the signal, as whoever sent it expects."""
     outcome = ended(
         "import os, time\n"
-        "from tutelage.cli.terminal import leave_nothing_behind\n"
+        "from tutelage.cli.terminal import end_quietly\n"
         "from tutelage.hosts import memory\n"
-        "leave_nothing_behind()\n"
+        "end_quietly()\n"
         "print(memory.create(100).name, flush=True)\n"
         f"os.kill(os.getpid(), signal.{name})\n"
         "time.sleep(3600)\n"
@@ -97,3 +97,19 @@ def test_an_interrupt_while_garbage_is_collected_is_heard_afterwards() -> None:
         "    print('heard')\n"
     )
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "heard\n", "")
+
+
+def test_many_interrupts_at_the_very_end_are_no_complaint() -> None:
+    """The first comes when a command is done and its output is flushed; the others while the interpreter ends."""
+    outcome = ended(
+        "import atexit, os, sys\n"
+        "from tutelage import cli\n"
+        "def interrupted(*words):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    for _ in range(1000):\n"
+        "        pass\n"
+        "atexit.register(interrupted)\n"
+        "cli.main = interrupted\n"
+        "sys.exit(cli.program())\n"
+    )
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (130, "", "")

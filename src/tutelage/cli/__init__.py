@@ -12,7 +12,7 @@ from ..streams import guarded
 from ..trusted import Untrusted, trust
 from .commands import COMMANDS
 from .parser import TRUST
-from .terminal import agreed, leave_nothing_behind, one_interrupt, warn
+from .terminal import agreed, end_quietly, one_interrupt, warn
 
 FAILED, REFUSED, STOPPED = 1, 2, 130
 
@@ -31,9 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def program() -> int:
     """``main`` as a program of its own, which ends with it."""
-    leave_nothing_behind()
-    code = main()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be stopped but the interpreter
+    end_quietly()
+    try:
+        code = main()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be stopped but the interpreter
+    except KeyboardInterrupt:  # at the very end of it
+        return STOPPED
     return code
 
 

@@ -30,32 +30,38 @@ def agreed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def _interrupt(number: int, frame: Any) -> None:
+    """Ctrl-C ends what is done now; another does not wait for that."""
+    if is_unheard(frame):  # a moment later it will be heard
+        again = threading.Timer(0.01, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: leave(130))
+    raise KeyboardInterrupt
+
+
 @contextmanager
 def one_interrupt() -> Iterator[None]:
     """Within, Ctrl-C ends the program once; another does not wait for that. (Training has its own rules, within.)"""
-
-    def interrupt(number: int, frame: Any) -> None:
-        if is_unheard(frame):  # a moment later it will be heard
-            again = threading.Timer(0.01, os.kill, (os.getpid(), number))
-            again.daemon = True
-            again.start()
-            return
-        signal.signal(signal.SIGINT, lambda number, frame: leave(130))
-        raise KeyboardInterrupt
-
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def leave_nothing_behind() -> None:
-    """From now on, a polite kill or a terminal that is closed ends the program as ever, without its shared memory."""
+def end_quietly() -> None:
+    """From now on, signals end the program without a complaint, and without leaving shared memory behind.
+
+    The first Ctrl-C is a ``KeyboardInterrupt``, the next ends it at once; so do a polite kill and a closed terminal.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, die)
