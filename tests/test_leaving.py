@@ -76,27 +76,27 @@ def test_leaving_is_not_taken_for_the_users_code_that_runs_meanwhile() -> None:
     assert (outcome.returncode, outcome.stderr) == (130, "")
 
 
-def test_an_interrupt_while_garbage_is_collected_is_heard_afterwards() -> None:
-    """What is raised in a callback of the collector would be printed and forgotten."""
+@pytest.mark.parametrize(
+    "unheard",
+    [
+        "gc.callbacks.append(lambda phase, info: interrupt()); gc.collect()",
+        "class A:\n    def __del__(self): interrupt()\na = A()\ndel a",
+        "class A: pass\na = A()\nr = weakref.ref(a, lambda _: interrupt())\ndel a",
+    ],
+    ids=["collector", "destructor", "weak reference"],
+)
+def test_an_interrupt_that_nobody_would_hear_ends_the_program(unheard: str) -> None:
+    """What is raised in these places would be shown and forgotten."""
     outcome = ended(
-        "import gc, os, signal, time\n"
-        "from tutelage.cli.terminal import one_interrupt\n"
-        "def callback(phase, info):\n"
-        "    if phase == 'stop':\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        for _ in range(1000):\n"
-        "            pass\n"
-        "try:\n"
-        "    with one_interrupt():\n"
-        "        gc.callbacks.append(callback)\n"
-        "        gc.disable()\n"
-        "        gc.collect()\n"
-        "        gc.callbacks.remove(callback)\n"
-        "        time.sleep(3600)\n"
-        "except KeyboardInterrupt:\n"
-        "    print('heard')\n"
+        "import gc, os, time, weakref\n"
+        "from tutelage.cli.terminal import end_quietly\n"
+        "def interrupt():\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    for _ in range(1000):\n"
+        "        pass\n"
+        f"end_quietly()\n{unheard}\ntime.sleep(3600)\n"
     )
-    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "heard\n", "")
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (130, "", "")
 
 
 def test_many_interrupts_at_the_very_end_are_no_complaint() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..leaving import die, is_unheard, leave
+from ..leaving import die, leave
 from ..visible import visible
 
 if TYPE_CHECKING:
@@ -32,11 +31,6 @@ def agreed(question: str) -> bool:
 
 def _interrupt(number: int, frame: Any) -> None:
     """Ctrl-C ends what is done now; another does not wait for that."""
-    if is_unheard(frame):  # a moment later it will be heard
-        again = threading.Timer(0.01, os.kill, (os.getpid(), number))
-        again.daemon = True
-        again.start()
-        return
     signal.signal(signal.SIGINT, lambda number, frame: leave(130))
     raise KeyboardInterrupt
 
@@ -62,6 +56,15 @@ def end_quietly() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
+    shown = sys.unraisablehook
+
+    def unheard(problem: Any) -> None:
+        # In a destructor, or a callback of the garbage collector, what is raised is only shown, and forgotten.
+        if issubclass(problem.exc_type, KeyboardInterrupt):
+            leave(130)
+        shown(problem)
+
+    sys.unraisablehook = unheard
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, die)
