@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..leaving import leave
-
-STOPPED = 130
-"""How a process ends that was told twice to stop."""
+from ..leaving import die
 
 
 @contextmanager
@@ -30,7 +27,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         restore()
         for polite in signals:
             if before[polite] is signal.SIG_DFL:
-                signal.signal(polite, lambda number, frame: leave(STOPPED))
+                signal.signal(polite, die)
 
     def restore() -> None:
         for number, handler in before.items():
