@@ -213,7 +213,7 @@ def test_of_a_training_set_every_level_has_its_turn_before_any_comes_again():
 )
 def test_what_cannot_be_queued_is_refused(environment, method, changes, sentence):
     with pytest.raises(UserError, match=sentence):
-        build(override(preset(environment, method), {"train.queue": "2", **changes})).collector  # noqa: B018
+        build(override(preset(environment, method), {"train.queue": "2", **changes}))
 
 
 ON_TWO_DEVICES = """

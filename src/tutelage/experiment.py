@@ -79,6 +79,11 @@ def build(settings: Settings, domain: Domain | None = None) -> Trainer:
         f"train.devices is {train.devices}, and this environment is played outside of JAX, which one device does; "
         "give 1.",
     )
+    require(
+        train.queue == 1 or not isinstance(domain.env, HostEnvironment),
+        f"train.queue is {train.queue}, and this environment is played outside of JAX, where a level is played until "
+        "the end of a rollout; give 1.",
+    )
     devices = use(train.devices)
     agent = build_agent(settings, domain)
     proposed = train.levels * train.queue

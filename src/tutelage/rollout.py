@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 
 from .devices import ONE, Devices
 from .envs.base import Environment, is_fictitious
-from .errors import require
 from .hosts.environment import HostEnvironment
 from .hosts.play import HostCollector
 from .rl.agent import Agent, AgentState
@@ -45,11 +44,6 @@ def collector(
 ) -> Collector:
     """The one that an environment needs."""
     if isinstance(env, HostEnvironment):
-        require(
-            queue == 1,
-            f"train.queue is {queue}, and this environment is played outside of JAX, where a level is played until the "
-            "end of a rollout; give 1.",
-        )
         return HostCollector(env, agent, steps)
     return JaxCollector(env, agent, steps, devices, queue)
 
