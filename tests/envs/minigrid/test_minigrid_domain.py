@@ -13,9 +13,10 @@ import pytest
 import tutelage
 from tutelage.config import idle
 from tutelage.envs.base import observation_spec
-from tutelage.envs.minigrid.domain import build
+from tutelage.envs.minigrid.domain import build, eyes_of
+from tutelage.envs.minigrid.env import STEPS
 from tutelage.envs.minigrid.level import to_text
-from tutelage.envs.minigrid.network import GridEncoder
+from tutelage.envs.minigrid.network import GridEncoder, surroundings
 from tutelage.envs.minigrid.settings import PRESETS, MiniGridEncoderSettings, MiniGridSettings
 from tutelage.errors import UserError
 
@@ -191,19 +192,38 @@ def test_a_convolution_is_the_one_of_the_textbook():
     np.testing.assert_allclose(out, x.reshape(2, -1), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("direction", range(4))
+def test_a_crop_is_turned_the_way_the_agent_faces(direction):
+    cells = np.random.default_rng(direction).integers(1, 9, (13, 11, 3)).astype(np.uint8)
+    ahead, right = STEPS[direction], STEPS[(direction + 1) % 4]
+    for at in ((6, 5), (1, 0), (12, 10)):
+        image = cells.copy()
+        image[at] = (10, 0, direction)
+        crop = np.asarray(surroundings(image[None], 5))[0]
+        for row in range(5):
+            for column in range(5):
+                x, y = at + (2 - row) * ahead + (column - 2) * right
+                inside = 0 <= x < 13 and 0 <= y < 11
+                np.testing.assert_array_equal(crop[row, column], image[x, y] if inside else 0)
+
+
 def test_every_setting_of_the_encoder_changes_the_network():
     def shapes(eyes: MiniGridEncoderSettings, channels: int = 3) -> Any:
-        module = GridEncoder(eyes.filters, eyes.pool, eyes.one_hot)
+        module = eyes_of(eyes)
         image = np.zeros((1, 13, 13, channels), np.uint8)
         out, variables = jax.eval_shape(lambda: module.init_with_output(KEY, image))
         return out.shape, [leaf.shape for leaf in jax.tree.leaves(variables)]
 
-    base = MiniGridEncoderSettings()
-    changes = {"filters": 8, "pool": False, "one_hot": True}
-    assert set(changes) == {field.name for field in fields(base)}
-    for name, value in changes.items():
-        assert shapes(replace(base, **{name: value})) != shapes(base)
+    base, near = MiniGridEncoderSettings(), MiniGridEncoderSettings(crop=9)
+    of_grids = {"filters": 8, "pool": False, "one_hot": True}
+    of_crops = {"crop": 7, "embedding": 3, "features": 32}
+    assert of_grids.keys() | of_crops.keys() == {field.name for field in fields(base)}
+    for eyes, changes in ((base, of_grids), (near, of_crops)):
+        for name, value in changes.items():
+            assert shapes(replace(eyes, **{name: value})) != shapes(eyes)
+    assert shapes(near)[0] == (1, 64)
     assert shapes(base, 5) != shapes(base)
+    assert shapes(near, 5) != shapes(near)
     assert shapes(replace(base, one_hot=True), 5)[1][1] == (2, 2, 11 + 6 + 4 + 11 + 6, 16)
 
 
@@ -216,6 +236,10 @@ def test_settings_that_make_no_sense_are_refused():
         tutelage.override(settings, {"env.task": "omg-hard"})
     with pytest.raises(UserError, match=r"encoder.filters is 0; give at least 1\."):
         tutelage.override(settings, {"encoder.filters": "0"})
+    with pytest.raises(UserError, match=r"encoder.crop is 8; give an odd number of cells"):
+        tutelage.override(settings, {"encoder.crop": "8"})
+    with pytest.raises(UserError, match=r"encoder.features is not read, because encoder.crop is 0; leave it out"):
+        tutelage.override(settings, {"encoder.features": "8"})
     with pytest.raises(UserError, match="env.lost_keys is not read, because env.task is multiroom; leave it out"):
         tutelage.override(settings, {"env.lost_keys": "false"})
 

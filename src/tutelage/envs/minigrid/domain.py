@@ -12,9 +12,9 @@ from .drawing import ACTIONS, CONTROLS, palette
 from .env import ROOM, MiniGrid
 from .level import from_text, to_text
 from .multiroom import MOST
-from .network import GridEncoder
+from .network import CropEncoder, GridEncoder
 from .render import frames, picture, seen
-from .settings import MiniGridSettings
+from .settings import MiniGridEncoderSettings, MiniGridSettings
 from .solve import fewest_actions
 from .space import GridSpace
 from .suites import limit, suite, suite_names
@@ -27,6 +27,13 @@ def environment(space: GridSpace, show_carried: bool = False) -> MiniGrid:
     return MiniGrid(4 * 2 * ROOM**2, 4 * 4 * ROOM**2, ball=True, show_carried=show_carried)
 
 
+def eyes_of(eyes: MiniGridEncoderSettings) -> CropEncoder | GridEncoder:
+    """The student's eyes: what is around it, or the whole grid."""
+    if eyes.crop:
+        return CropEncoder(eyes.crop, eyes.embedding, eyes.features)
+    return GridEncoder(eyes.filters, eyes.pool, eyes.one_hot)
+
+
 def build(settings: MiniGridSettings) -> Domain:
     """A task, its levels and its suites from settings."""
     space = GridSpace(settings.task, settings.lost_keys)
@@ -34,7 +41,7 @@ def build(settings: MiniGridSettings) -> Domain:
     return Domain(
         env=env,
         levels=Levels(sample=space.sample, metrics=space.metrics),
-        encoder=lambda eyes: GridEncoder(eyes.filters, eyes.pool, eyes.one_hot),
+        encoder=eyes_of,
         suites=Suites(suite_names(space), partial(suite, env=env, space=space)),
         rules=Rules(
             optimum=None if space.ball else lambda level: env.payment(fewest_actions(level), level),

@@ -34,16 +34,32 @@ class MiniGridSettings:
 
 @dataclass(frozen=True)
 class MiniGridEncoderSettings:
-    """The student's eyes: three 2x2 convolutions over the whole grid."""
+    """The student's eyes: three 2x2 convolutions over the whole grid, or a dense layer over what is near."""
 
     filters: int = option(32, "filters of the third convolution; the first two have 16 and 32")
     pool: bool = option(
         True, "halve the grid after the first convolution, as published code does and the text does not"
     )
     one_hot: bool = option(False, "one-hot encode objects, colours and states instead of using plain numbers")
+    crop: int = option(
+        0,
+        "side of a square around the agent, turned the way it faces, that is seen instead of the grid; 0 for the grid",
+    )
+    embedding: int = option(4, "numbers that stand for a cell of the crop")
+    features: int = option(64, "units of the dense layer over the crop")
 
     def __post_init__(self) -> None:
-        require(self.filters >= 1, f"encoder.filters is {self.filters}; give at least 1.")
+        for name in ("filters", "embedding", "features"):
+            require(getattr(self, name) >= 1, f"encoder.{name} is {getattr(self, name)}; give at least 1.")
+        require(
+            self.crop == 0 or (self.crop > 0 and self.crop % 2 == 1),
+            f"encoder.crop is {self.crop}; give an odd number of cells, with the agent in the middle, or 0 for all.",
+        )
+
+    def idle(self) -> dict[str, str]:
+        """Each kind of eyes has settings of its own."""
+        unread = ("filters", "pool", "one_hot") if self.crop else ("embedding", "features")
+        return dict.fromkeys(unread, f"encoder.crop is {self.crop}")
 
 
 # --- presets
@@ -120,17 +136,18 @@ PRESETS = {
         rate=0.95,
     ),
     "fast": Preset(
-        "Not in the thesis: MultiRoom-N4-Random with objects as channels and larger batches, for two cores.",
+        "Not in the thesis: MultiRoom-N4-Random with a small student that sees its surroundings, for two cores.",
         env=MiniGridSettings("multiroom"),
-        encoder=MiniGridEncoderSettings(one_hot=True),
-        network=_HEADS,
+        encoder=MiniGridEncoderSettings(crop=11),
+        network=NetworkSettings(core="gru", width=32, layers=0),
         ppo=PPOSettings(discount=0.99, epochs=2, minibatches=8, learning_rate=1e-3, anneal=True, entropy_coef=0.01),
-        train=TrainSettings(steps=10_000_000, levels=128, rollout=80, suite="fresh", episodes=200),
+        train=TrainSettings(steps=10_000_000, levels=128, rollout=80, training_set=4000, suite="fresh", episodes=200),
         sections=(
             ReplaySettings(capacity=2000, score="l1-value-loss", temperature=0.3, staleness=0.3),
             ScanSettings(candidates=320, attempts=4, keep=96, every=100),
         ),
         training_set=4000,
+        adapt=_no_set_for_scans,
     ),
 }
 DEFAULT_PRESET = "thesis-multiroom"

@@ -36,7 +36,7 @@ PRESETS = {
     "fast": replace(
         _FAST,
         summary="Not in the thesis: up to two rooms and a small student that sees a crop, for one core.",
-        env=MiniHackFruitSettings(rooms=2, size=13, max_steps=120, stats="scaled"),
+        env=MiniHackFruitSettings(rooms=2, size=13, longest=4, penalty="none", max_steps=120, stats="scaled"),
         ppo=replace(_FAST.ppo, epochs=4, minibatches=8),
         train=replace(_FAST.train, steps=5_000_000, evaluate_every=50, log_every=1, checkpoint_every=10, episodes=50),
     ),
