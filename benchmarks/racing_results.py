@@ -8,15 +8,14 @@ Tables of returns are made by `results.py`.
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from studied import Runs, found_in, pyplot, records, smoothed, tested
 
 import tutelage
-from tutelage.cli import main as main_of_cli
 from tutelage.envs.racing.suites import SHARES, TRUE
 from tutelage.evaluation.record import Episode, record
 from tutelage.pictures import gif, png, sheet, write
@@ -30,24 +29,6 @@ HARDEST = 12
 ROWS = (TRUE, *SHARES)
 LAP = "Hungary"
 """Where the moving picture is taken."""
-
-Runs = dict[str, list[Path]]
-"""The runs of each method, by seed."""
-
-
-def records(run: Path, file: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / file).read_text().splitlines()]
-
-
-def tested(run: Path, suite: str, episodes: int) -> dict[str, Any]:
-    """The newest evaluation of a run's last student on a suite; played now where there is none."""
-    steps = records(run, "metrics.jsonl")[-1]["steps"]
-    kept = [r for r in records(run, "evaluations.jsonl") if r["suite"] == suite and r["steps"] == steps]
-    good = [r for r in kept if all(task["episodes"] >= episodes for task in r["tasks"].values())]
-    if good:
-        return good[-1]
-    main_of_cli(["eval", str(run), "--suite", suite, "--episodes", str(episodes)])
-    return next(r for r in reversed(records(run, "evaluations.jsonl")) if r["suite"] == suite)
 
 
 def length(run: Path) -> str:
@@ -63,12 +44,6 @@ def length(run: Path) -> str:
 
 def mean_of(evaluation: dict[str, Any], names: list[str]) -> float:
     return float(np.mean([evaluation["tasks"][name]["return"] for name in names]))
-
-
-def found_in(directory: Path, names: dict[str, str]) -> Runs:
-    """The runs of a study that were begun."""
-    runs = {name: sorted(path.parent for path in directory.glob(f"{name}/s*/metrics.jsonl")) for name in names}
-    return {name: seeds for name, seeds in runs.items() if seeds}
 
 
 # --- without ice
@@ -107,14 +82,6 @@ def draw_dry(runs: Runs, path: Path) -> None:
     left.set_title("f1-validation: Italy, Singapore, Germany", fontsize=9)
     right.set_title("training levels, mean of twenty iterations", fontsize=9)
     finish(figure, (left, right), ("return", "return"), path)
-
-
-def smoothed(logged: list[dict[str, Any]], figure: str, width: int = 20) -> tuple[list[float], np.ndarray]:
-    """Millions of decisions, and the mean of a figure over some iterations before each."""
-    logged = [r for r in logged if r.get(figure) is not None]
-    width = max(1, min(width, len(logged)))
-    mean = np.convolve([r[figure] for r in logged], np.ones(width) / width, "valid")
-    return [r["steps"] / 1e6 for r in logged][width - 1 :], mean
 
 
 def lap(run: Path, path: Path) -> str:
@@ -198,15 +165,6 @@ def draw_ice(runs: Runs, path: Path) -> None:
     middle.set_title("icy-validation (q = 0.2)", fontsize=9)
     right.set_title("icy-f1 at the end, mean and range of seeds", fontsize=9)
     finish(figure, (left, middle, right), ("share of tiles met", "return", "return"), path, last="share of ice q")
-
-
-def pyplot() -> Any:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
 
 
 def finish(figure: Any, panels: tuple[Any, ...], units: tuple[str, ...], path: Path, last: str = "") -> None:
