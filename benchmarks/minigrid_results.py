@@ -2,8 +2,8 @@
 
 usage: python minigrid_results.py [--runs runs/minigrid-fast] [--out docs/results]
 
-Reads the directory of the study `minigrid-fast`. Runs that are missing are left out. Tests that a run's last student has
-not taken yet are played first.
+Reads the directory of the study `minigrid-fast`. Runs that are missing are left out. Tests that a run's last student
+has not taken yet are played first.
 """
 
 import argparse
@@ -30,9 +30,9 @@ MADE = """Made by
     tutelage study studies/minigrid-fast.toml
     python benchmarks/minigrid_results.py --runs runs/minigrid-fast
 """
-EXPLAINED = f"""*Return*: of the last student on {EPISODES} new levels. *Reaches*: millions of steps until the mean return on new levels is
-first so high. The best possible mean return is 0.85. [MiniGrid](../minigrid.md#results) says what this shows and what it
-does not."""
+EXPLAINED = f"""*Return*: of the last student on {EPISODES} new levels. *Reaches*: millions of steps until the mean
+return on new levels is first so high. The best possible mean return is 0.85. [MiniGrid](../minigrid.md#results) says
+what this shows and what it does not."""
 
 
 def curve(run: Path) -> tuple[list[float], list[float]]:
