@@ -2,8 +2,8 @@
 
 usage: python fruit_results.py [--runs runs/fruit-fast] [--out docs/results]
 
-Reads the directory of the study `fruit-fast`. Runs that are missing are left out. Tests that a run's last student has
-not taken yet are played first.
+Adds the finished runs of the study `fruit-fast` to fruit.json and writes the page anew. Tests that a run's last student
+has not taken yet are played first.
 """
 
 import argparse
@@ -11,18 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from studied import Runs, found_in, pyplot, records, smoothed, tested
+from studied import Kept, Summary, curve, keep, pyplot, records, smoothed, tested
 
 from tutelage.envs.fruit.env import APPLE_PAYS, BANANA_PAYS
 from tutelage.pictures import write
 
 METHODS = {"dr": "DR", "robust-plr": "robust PLR", "robust-plr-naive": "naive grounding"}
 GROUPS = {
-    0.7: {"dr": "dr", "robust-plr": "robust-plr", "robust-plr-naive": "robust-plr-naive"},
-    0.5: {"dr-half": "dr", "robust-plr-half": "robust-plr", "robust-plr-half-naive": "robust-plr-naive"},
-    0.3: {"dr-third": "dr", "robust-plr-third": "robust-plr", "robust-plr-third-naive": "robust-plr-naive"},
+    "dr": ("dr", 0.7),
+    "robust-plr": ("robust-plr", 0.7),
+    "robust-plr-naive": ("robust-plr-naive", 0.7),
+    "dr-half": ("dr", 0.5),
+    "robust-plr-half": ("robust-plr", 0.5),
+    "robust-plr-half-naive": ("robust-plr-naive", 0.5),
+    "dr-third": ("dr", 0.3),
+    "robust-plr-third": ("robust-plr", 0.3),
+    "robust-plr-third-naive": ("robust-plr-naive", 0.3),
 }
-"""By the probability that the apple pays: which method each group of the study is."""
+"""Of each group of the study, the method and the probability that the apple pays."""
 EPISODES = 500
 MADE = """Made by
 
@@ -39,77 +45,72 @@ EXPLAINED = f"""Last students, {EPISODES} episodes a test.
 [Fruit](../fruit.md#results) says what this shows and what it does not."""
 
 
-def apples(method: str) -> str:
-    """The share of apple levels among those learned from, as runs log it. Robust PLR learns from replay alone."""
-    return "level/apple" if method == "dr" else "replayed/level/apple"
-
-
-def share_of_apples(run: Path, method: str) -> float:
+def summary(run: Path) -> Summary:
+    method, q = GROUPS[run.parent.name]
+    held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == "choices"]
     logged = records(run, "metrics.jsonl")
-    shares = [r.get(apples(method)) for r in logged[len(logged) // 2 :]]
-    return float(np.mean([share for share in shares if share is not None]))
+    steps = [r["steps"] / 1e6 for r in held]
+    apple, banana = ([r["tasks"][fruit] for r in held] for fruit in ("Apple", "Banana"))
+    pairs = list(zip(apple, banana, strict=True))
+    met = "level/apple" if method == "dr" else "replayed/level/apple"  # robust PLR learns from replay alone
+    late = [r[met] for r in logged[len(logged) // 2 :] if r.get(met) is not None]
+    truth, choices = tested(run, "true", EPISODES), tested(run, "choices", EPISODES)["tasks"]
+    return {
+        "return": [truth["return"], truth["tasks"]["True"]["return-error"]],
+        "eaten": [choices[fruit]["solved"] for fruit in ("Apple", "Banana")],
+        "rooms": [task["return"] for task in tested(run, "rooms", EPISODES)["tasks"].values()],
+        "apples": float(np.mean(late)),
+        "curves": {
+            "return": curve(steps, [q * a["return"] + (1 - q) * b["return"] for a, b in pairs]),
+            "bananas minus apples eaten": curve(steps, [b["solved"] - a["solved"] for a, b in pairs]),
+            "share of apple levels learned from": curve(*smoothed(logged, met)),
+            "rooms of solved levels": curve(*smoothed(logged, "solved-level/rooms")),
+        },
+    }
 
 
-def row(q: float, method: str, run: Path) -> str:
-    truth, choices = tested(run, "true", EPISODES), tested(run, "choices", EPISODES)
-    rooms = tested(run, "rooms", EPISODES)["tasks"]
-    by_rooms = " ".join(f"{task['return']:.1f}" for task in rooms.values())
-    apple, banana = (choices["tasks"][fruit]["solved"] for fruit in ("Apple", "Banana"))
-    met = f"{q:g} by grounding" if method == "robust-plr-naive" else f"{share_of_apples(run, method):.2f}"
-    error = truth["tasks"]["True"]["return-error"]
-    return (
-        f"| {q:g} | {METHODS[method]} | {run.name[1:]} | {truth['return']:.2f} ± {error:.2f} | {apple:.2f} | "
-        f"{banana:.2f} | {by_rooms} | {met} |"
-    )
-
-
-def table(studied: dict[float, Runs]) -> list[str]:
+def table(kept: Kept) -> list[str]:
     lines = ["| q | method | seed | return | apple | banana | by rooms | apples met |", "|---" * 8 + "|"]
-    for q, runs in studied.items():
-        best, worse = BANANA_PAYS * (1 - q), APPLE_PAYS * q
-        lines.append(f"| {q:g} | *always the banana* | exact | {best:.1f} | 0 | 1 | | |")
-        lines.append(f"| {q:g} | *always the apple* | exact | {worse:.1f} | 1 | 0 | | |")
-        for group, seeds in runs.items():
-            lines += [row(q, GROUPS[q][group], run) for run in seeds]
+    for group, seeds in kept.items():
+        method, q = GROUPS[group]
+        if method == "dr":
+            lines.append(f"| {q:g} | *always the banana* | exact | {BANANA_PAYS * (1 - q):.1f} | 0 | 1 | | |")
+            lines.append(f"| {q:g} | *always the apple* | exact | {APPLE_PAYS * q:.1f} | 1 | 0 | | |")
+        for seed, run in seeds.items():
+            mean, error = run["return"]
+            eaten, rooms = " | ".join(f"{x:.2f}" for x in run["eaten"]), " ".join(f"{x:.1f}" for x in run["rooms"])
+            met = "redrawn" if method == "robust-plr-naive" else f"{run['apples']:.2f}"
+            lines.append(
+                f"| {q:g} | {METHODS[method]} | {seed} | {mean:.2f} ± {error:.2f} | {eaten} | {rooms} | {met} |"
+            )
     return lines
 
 
-def draw(studied: dict[float, Runs], path: Path) -> None:
+def draw(kept: Kept, path: Path) -> None:
     """For each q: returns, choices, the share of apple levels and the rooms of solved levels, over training."""
-    figure, panels = pyplot().subplots(len(studied), 4, figsize=(13, 2.7 * len(studied)), layout="constrained")
-    for (q, runs), (returns, choices, met, rooms) in zip(studied.items(), np.atleast_2d(panels), strict=True):
-        for group, seeds in runs.items():
-            method = GROUPS[q][group]
-            for number, run in enumerate(seeds):
-                colour = f"C{list(METHODS).index(method)}"
-                look: dict[str, Any] = {
-                    "color": colour,
-                    "linewidth": 1,
-                    "label": METHODS[method] if not number else None,
-                }
-                held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == "choices"]
-                steps = [r["steps"] / 1e6 for r in held]
-                apple, banana = (
-                    {part: np.array([r["tasks"][fruit][part] for r in held]) for part in ("return", "solved")}
-                    for fruit in ("Apple", "Banana")
-                )
-                returns.plot(steps, q * apple["return"] + (1 - q) * banana["return"], **look)
-                choices.plot(steps, banana["solved"] - apple["solved"], **look)
-                logged = records(run, "metrics.jsonl")
-                if method != "robust-plr-naive":
-                    met.plot(*smoothed(logged, apples(method)), **look)
-                rooms.plot(*smoothed(logged, "solved-level/rooms"), **look)
-        returns.axhline(10 * (1 - q), color="grey", linewidth=0.8, linestyle="--")
-        met.axhline(q, color="grey", linewidth=0.8, linestyle="--")
-        returns.set_ylabel(f"q = {q:g}")
-    titles = ("return", "bananas minus apples eaten", "share of apple levels learned from", "rooms of solved levels")
-    for axes, title in zip(np.atleast_2d(panels)[0], titles, strict=True):
-        axes.set_title(title, fontsize=9)
+    chances = sorted({GROUPS[group][1] for group in kept}, reverse=True)
+    figure, panels = pyplot().subplots(
+        len(chances), 4, figsize=(13, 2.7 * len(chances)), layout="constrained", squeeze=False
+    )
+    for group, seeds in kept.items():
+        method, q = GROUPS[group]
+        row, colour = panels[chances.index(q)], f"C{list(METHODS).index(method)}"
+        for number, run in enumerate(seeds.values()):
+            look: dict[str, Any] = {"color": colour, "linewidth": 1, "label": None if number else METHODS[method]}
+            for axes, (title, line) in zip(row, run["curves"].items(), strict=True):
+                if method != "robust-plr-naive" or "apple levels" not in title:  # there levels' own fruit means nothing
+                    axes.plot(line["steps"], line["values"], **look)
+                if q == chances[0]:
+                    axes.set_title(title, fontsize=9)
+    for q, row in zip(chances, panels, strict=True):
+        row[0].set_ylabel(f"q = {q:g}")
+        row[0].axhline(BANANA_PAYS * (1 - q), color="grey", linewidth=0.8, linestyle="--")
+        row[2].axhline(q, color="grey", linewidth=0.8, linestyle="--")
     for axes in panels.flat:
         axes.grid(alpha=0.3, linewidth=0.5)
-    for axes in np.atleast_2d(panels)[-1]:
+    for axes in panels[-1]:
         axes.set_xlabel("steps, millions")
-    np.atleast_2d(panels)[0, 0].legend(frameon=False, fontsize=8)
+    panels[0, 0].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=90)
 
 
@@ -118,9 +119,9 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/fruit-fast"))
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
     options = parser.parse_args()
-    studied = {q: found_in(options.runs, groups) for q, groups in GROUPS.items()}
-    draw(studied, options.out / "fruit.png")
-    lines = ["# Fruit under `fast`", "", MADE, *table(studied), "", EXPLAINED, "", "![Over training](fruit.png)", ""]
+    kept = keep(options.out / "fruit.json", options.runs, GROUPS, summary)
+    draw(kept, options.out / "fruit.png")
+    lines = ["# Fruit under `fast`", "", MADE, *table(kept), "", EXPLAINED, "", "![Over training](fruit.png)", ""]
     write(options.out / "fruit.md", "\n".join(lines).encode())
 
 

@@ -1,15 +1,25 @@
 """What pages of results are made of: the runs of a study's directory, their records and their tests."""
 
 import json
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import tutelage
 from tutelage.cli import main as main_of_cli
+from tutelage.pictures import write
 
 Runs = dict[str, list[Path]]
 """The runs of each method, by seed."""
+Summary = dict[str, Any]
+"""What a page needs of a run, as JSON."""
+Kept = dict[str, dict[str, Summary]]
+"""Summaries by group of a study and by seed."""
+
+POINTS = 60
+"""Of a curve that is kept."""
 
 
 def records(run: Path, file: str) -> list[dict[str, Any]]:
@@ -27,7 +37,7 @@ def tested(run: Path, suite: str, episodes: int) -> dict[str, Any]:
     return next(r for r in reversed(records(run, "evaluations.jsonl")) if r["suite"] == suite)
 
 
-def found_in(directory: Path, names: dict[str, str]) -> Runs:
+def found_in(directory: Path, names: Collection[str]) -> Runs:
     """The runs of a study that were begun."""
     runs = {name: sorted(path.parent for path in directory.glob(f"{name}/s*/metrics.jsonl")) for name in names}
     return {name: seeds for name, seeds in runs.items() if seeds}
@@ -39,6 +49,31 @@ def smoothed(logged: list[dict[str, Any]], figure: str, width: int = 20) -> tupl
     width = max(1, min(width, len(logged)))
     mean = np.convolve([r[figure] for r in logged], np.ones(width) / width, "valid")
     return [r["steps"] / 1e6 for r in logged][width - 1 :], mean
+
+
+def curve(steps: list[float], values: Any) -> dict[str, list[float]]:
+    """A curve as it is kept: its last point and some before it, with few digits."""
+    every = -(-len(steps) // POINTS)
+    chosen = list(range(len(steps) - 1, -1, -every))[::-1]
+    return {"steps": [round(steps[i], 3) for i in chosen], "values": [round(float(values[i]), 4) for i in chosen]}
+
+
+def keep(path: Path, directory: Path, groups: Collection[str], summary: Callable[[Path], Summary]) -> Kept:
+    """Add a study's finished runs to the summaries kept in a file, so that days and machines can share a study."""
+    before: Kept = json.loads(path.read_text()) if path.exists() else {}
+    for group, runs in found_in(directory, groups).items():
+        for run in filter(finished, runs):
+            before.setdefault(group, {})[run.name[1:]] = summary(run)
+    kept = {
+        group: dict(sorted(before[group].items(), key=lambda item: int(item[0]))) for group in groups if group in before
+    }
+    write(path, (json.dumps(kept) + "\n").encode())
+    return kept
+
+
+def finished(run: Path) -> bool:
+    """Has it come to its end?"""
+    return records(run, "metrics.jsonl")[-1]["steps"] >= tutelage.read_settings(run / "config.toml").train.steps
 
 
 def pyplot() -> Any:
