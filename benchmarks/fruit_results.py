@@ -18,6 +18,9 @@ from tutelage.pictures import write
 
 METHODS = {"dr": "DR", "robust-plr": "robust PLR", "robust-plr-naive": "naive grounding"}
 GROUPS = {
+    "dr-mostly": ("dr", 0.9),
+    "robust-plr-mostly": ("robust-plr", 0.9),
+    "robust-plr-mostly-naive": ("robust-plr-naive", 0.9),
     "dr": ("dr", 0.7),
     "robust-plr": ("robust-plr", 0.7),
     "robust-plr-naive": ("robust-plr-naive", 0.7),
@@ -104,7 +107,7 @@ def draw(kept: Kept, path: Path) -> None:
                     axes.set_title(title, fontsize=9)
     for q, row in zip(chances, panels, strict=True):
         row[0].set_ylabel(f"q = {q:g}")
-        row[0].axhline(BANANA_PAYS * (1 - q), color="grey", linewidth=0.8, linestyle="--")
+        row[0].axhline(max(BANANA_PAYS * (1 - q), APPLE_PAYS * q), color="grey", linewidth=0.8, linestyle="--")
         row[2].axhline(q, color="grey", linewidth=0.8, linestyle="--")
     for axes in panels.flat:
         axes.grid(alpha=0.3, linewidth=0.5)
