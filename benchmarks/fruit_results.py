@@ -98,8 +98,8 @@ def draw(kept: Kept, path: Path) -> None:
     for group, seeds in kept.items():
         method, q = GROUPS[group]
         row, colour = panels[chances.index(q)], f"C{list(METHODS).index(method)}"
-        for number, run in enumerate(seeds.values()):
-            look: dict[str, Any] = {"color": colour, "linewidth": 1, "label": None if number else METHODS[method]}
+        look: dict[str, Any] = {"color": colour, "linewidth": 1}
+        for run in seeds.values():
             for axes, (title, line) in zip(row, run["curves"].items(), strict=True):
                 if method != "robust-plr-naive" or "apple levels" not in title:  # there levels' own fruit means nothing
                     axes.plot(line["steps"], line["values"], **look)
@@ -109,10 +109,13 @@ def draw(kept: Kept, path: Path) -> None:
         row[0].set_ylabel(f"q = {q:g}")
         row[0].axhline(max(BANANA_PAYS * (1 - q), APPLE_PAYS * q), color="grey", linewidth=0.8, linestyle="--")
         row[2].axhline(q, color="grey", linewidth=0.8, linestyle="--")
+        row[2].set_ylim(0, 1)
     for axes in panels.flat:
         axes.grid(alpha=0.3, linewidth=0.5)
     for axes in panels[-1]:
         axes.set_xlabel("steps, millions")
+    for i, name in enumerate(METHODS.values()):
+        panels[0, 0].plot([], [], color=f"C{i}", label=name)
     panels[0, 0].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=90)
 
