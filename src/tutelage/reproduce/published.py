@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from .catalogue import PACKAGE
 
-MEANS = ("Mean", "Norm. mean (%)")
-"""Rows that sum up others."""
+MEAN = "Mean"
+"""The row that is a mean of others, in their unit."""
+MEANS = (MEAN, "Norm. mean (%)")
+"""Rows that sum up others. Those in percent of a baseline cannot stand beside a mean of ours."""
 
 
 class Printed(NamedTuple):

@@ -31,7 +31,7 @@ def beside(chosen: Exhibit, source: Source, result: StudyResult) -> Table:
                 yield str(found[0]) if found else "–"
 
     rows = [row(name, *cells(tasks, (name,))) for name, tasks in members.items()]
-    rows.append(row("mean of tasks", *cells(result.tasks, published.MEANS)))
+    rows.append(row("mean of tasks", *cells(result.tasks, (published.MEAN,))))
     columns = ["task"]
     for group in result.groups:
         columns.append(f"{group} (n = {len(result.of(group))})")
@@ -50,7 +50,7 @@ def summary(chosen: Exhibit, source: Source, result: StudyResult) -> Table:
     for group in result.groups:
         scores = result.scores(group, result.tasks, chosen.measure)
         column = source.columns.get(group, "")
-        printed = [str(figures[name, column]) for name in published.MEANS if (name, column) in figures]
+        printed = [str(figures[published.MEAN, column])] if (published.MEAN, column) in figures else []
         steps = sorted({run.steps for run in result.of(group)})
         rows.append(
             row(
