@@ -50,7 +50,6 @@ def summary(chosen: Exhibit, source: Source, result: StudyResult) -> Table:
     for group in result.groups:
         scores = result.scores(group, result.tasks, chosen.measure)
         column = source.columns.get(group, "")
-        printed = [str(figures[published.MEAN, column])] if (published.MEAN, column) in figures else []
         steps = sorted({run.steps for run in result.of(group)})
         rows.append(
             row(
@@ -59,7 +58,7 @@ def summary(chosen: Exhibit, source: Source, result: StudyResult) -> Table:
                 " to ".join(f"{step / 1e6:.3g}" for step in dict.fromkeys((steps[0], steps[-1]))),
                 _interval(scores, mean),
                 _interval(scores, iqm),
-                printed[0] if printed else "–",
+                str(figures.get((published.MEAN, column), "–")),
             )
         )
     columns = ("method", "n", "steps, millions", f"mean [{LEVEL:.0%}]", f"IQM [{LEVEL:.0%}]", "thesis, mean")
