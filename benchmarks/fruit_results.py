@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from studied import Kept, Summary, curve, keep, pyplot, records, smoothed, tested
+from studied import Kept, Summary, curve, keep, pyplot, records, smoothed, tested, watched
 
 from tutelage.envs.fruit.env import APPLE_PAYS, BANANA_PAYS
 from tutelage.pictures import write
@@ -50,7 +50,7 @@ EXPLAINED = f"""Last students, {EPISODES} episodes a test.
 
 def summary(run: Path) -> Summary:
     method, q = GROUPS[run.parent.name]
-    held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == "choices"]
+    held = watched(run, "choices")
     logged = records(run, "metrics.jsonl")
     steps = [r["steps"] / 1e6 for r in held]
     apple, banana = ([r["tasks"][fruit] for r in held] for fruit in ("Apple", "Banana"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from studied import Kept, Summary, curve, keep, pyplot, records, smoothed, tested
+from studied import Kept, Summary, curve, keep, pyplot, records, smoothed, tested, watched
 
 import tutelage
 from tutelage.pictures import write
@@ -58,8 +58,7 @@ def worst(run: Path) -> dict[str, float]:
 
 
 def summary(run: Path) -> Summary:
-    held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == SUITE]
-    held, logged = held[: 1 + [r["steps"] for r in held].index(held[-1]["steps"])], records(run, "metrics.jsonl")
+    held, logged = watched(run, SUITE), records(run, "metrics.jsonl")
     late = [r["solved"] for r in held if r["steps"] >= 2 / 3 * held[-1]["steps"]]
     return {
         "solved": tested(run, SUITE, EPISODES)["solved"],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from curriculum import shares
-from studied import Kept, Summary, curve, keep, pyplot, records, tested
+from studied import Kept, Summary, curve, keep, pyplot, tested, watched
 
 from tutelage.pictures import write
 
@@ -38,7 +38,7 @@ it does not."""
 
 
 def summary(run: Path) -> Summary:
-    held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == "fresh"]
+    held = watched(run, "fresh")
     steps, returns = [r["steps"] / 1e6 for r in held], [r["return"] for r in held]
     last = tested(run, "fresh", EPISODES)
     replayed_at, replayed = shares(run)

@@ -26,6 +26,12 @@ def records(run: Path, file: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / file).read_text().splitlines()]
 
 
+def watched(run: Path, suite: str) -> list[dict[str, Any]]:
+    """The evaluations that a run made while training; not those of its last student afterwards."""
+    held = [r for r in records(run, "evaluations.jsonl") if r["suite"] == suite]
+    return [r for i, r in enumerate(held) if i == 0 or r["steps"] > held[i - 1]["steps"]]
+
+
 def tested(run: Path, suite: str, episodes: int) -> dict[str, Any]:
     """The newest evaluation of a run's last student on a suite; played now where there is none."""
     steps = records(run, "metrics.jsonl")[-1]["steps"]
