@@ -49,7 +49,8 @@ class GridEncoder(nn.Module):
 class CropEncoder(nn.Module):
     """The square around the agent, turned so that the agent looks up, through one dense layer.
 
-    It trains eight times as fast as the convolutions on a CPU, and a student need not learn the same thing for every place and direction.
+    On a CPU it trains eight times as fast as the convolutions, and a student need not learn the same thing for every
+    place and direction.
     """
 
     side: int
@@ -75,7 +76,7 @@ def surroundings(image: UInt8[Array, "n W H c"], side: int) -> UInt8[Array, "n s
         agent = jnp.argmax(grid[..., 0].reshape(-1) == AGENT)
         x, y = agent // grid.shape[1], agent % grid.shape[1]
         crop = jax.lax.dynamic_slice(padded, (x, y, 0), (side, side, grid.shape[-1])).swapaxes(0, 1)
-        # Directions are right, down, left and up, and rot90 turns anticlockwise: right takes one turn to be up, up none.
+        # Directions are right, down, left and up; rot90 turns anticlockwise, so right takes one turn to be up.
         turned = [jnp.rot90(crop, (direction + 1) % 4) for direction in range(4)]
         return jax.lax.select_n(grid[x, y, 2].astype(jnp.int32), *turned)
 
