@@ -116,7 +116,7 @@ PRESETS = {
         _EASY,
         summary="Not in the thesis: 200 easy levels with a small network, for a few hours on your own computer.",
         encoder=ImageEncoder(kind="small", channels=8, features=128),
-        ppo=replace(_EASY.ppo, epochs=2, minibatches=4, learning_rate=1e-3),
+        ppo=replace(_EASY.ppo, epochs=2, minibatches=32, learning_rate=1e-3),
         train=replace(_EASY.train, steps=2_000_000, levels=32, evaluate_every=20, checkpoint_every=20),
     ),
 }
