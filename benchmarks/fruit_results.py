@@ -6,15 +6,13 @@ Adds the finished runs of the study `fruit-fast` to fruit.json and writes the pa
 has not taken yet are played first.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from studied import Kept, Summary, curve, keep, pyplot, records, smoothed, tested, watched
+from studied import Kept, Page, Summary, curve, pyplot, records, save, smoothed, tested, watched
 
 from tutelage.envs.fruit.env import APPLE_PAYS, BANANA_PAYS
-from tutelage.pictures import write
 
 METHODS = {"dr": "DR", "robust-plr": "robust PLR", "robust-plr-naive": "naive grounding"}
 GROUPS = {
@@ -33,11 +31,6 @@ GROUPS = {
 }
 """Of each group of the study, the method and the probability that the apple pays."""
 EPISODES = 500
-MADE = """Made by
-
-    tutelage study studies/fruit-fast.toml
-    python benchmarks/fruit_results.py --runs runs/fruit-fast
-"""
 EXPLAINED = f"""Last students, {EPISODES} episodes a test.
 
 - *Return*: on the true distribution.
@@ -110,26 +103,27 @@ def draw(kept: Kept, path: Path) -> None:
         row[0].axhline(max(BANANA_PAYS * (1 - q), APPLE_PAYS * q), color="grey", linewidth=0.8, linestyle="--")
         row[2].axhline(q, color="grey", linewidth=0.8, linestyle="--")
         row[2].set_ylim(0, 1)
-    for axes in panels.flat:
-        axes.grid(alpha=0.3, linewidth=0.5)
     for axes in panels[-1]:
         axes.set_xlabel("steps, millions")
     for i, name in enumerate(METHODS.values()):
         panels[0, 0].plot([], [], color=f"C{i}", label=name)
     panels[0, 0].legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=90)
+    save(figure, path)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", type=Path, default=Path("runs/fruit-fast"))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
-    options = parser.parse_args()
-    kept = keep(options.out / "fruit.json", options.runs, GROUPS, summary)
-    draw(kept, options.out / "fruit.png")
-    lines = ["# Fruit under `fast`", "", MADE, *table(kept), "", EXPLAINED, "", "![Over training](fruit.png)", ""]
-    write(options.out / "fruit.md", "\n".join(lines).encode())
+PAGE = Page(
+    name="fruit",
+    title="Fruit under `fast`",
+    study="fruit-fast",
+    program="fruit_results",
+    groups=GROUPS,
+    summary=summary,
+    table=table,
+    draw=draw,
+    explained=EXPLAINED,
+    caption="Over training",
+)
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -6,13 +6,12 @@ Adds the finished runs of the study `maze-fast` to maze-fast.json and writes the
 mazes is made by `results.py`. Worst cases take half a minute a run, and are kept beside it, in worst-case.json.
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from studied import Kept, Summary, curve, keep, pyplot, records, smoothed, tested, watched
+from studied import Kept, Page, Summary, curve, pyplot, records, save, smoothed, tested, watched
 
 import tutelage
 from tutelage.pictures import write
@@ -32,11 +31,6 @@ SUITE, EPISODES = "thesis-12", 100
 LEVELS, ATTEMPTS = 10_000, 10
 SHARES = (0.1, 0.01)
 COMPLEXITY = {"solved-level/blocks": "blocks of solved levels", "solved-level/path": "path of solved levels"}
-MADE = """Made by
-
-    tutelage study studies/maze-fast.toml
-    python benchmarks/maze_results.py --runs runs/maze-fast
-"""
 EXPLAINED = f"""Only finished runs are listed.
 
 - *{SUITE}*: solved rate of the last student, {EPISODES} episodes a maze.
@@ -90,22 +84,23 @@ def draw(kept: Kept, path: Path) -> None:
     for axes, title in zip(panels, (f"{SUITE}, solved", *COMPLEXITY.values()), strict=True):
         axes.set_title(title, fontsize=9)
         axes.set_xlabel("steps, millions")
-        axes.grid(alpha=0.3, linewidth=0.5)
     panels[0].legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=90)
+    save(figure, path)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", type=Path, default=Path("runs/maze-fast"))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
-    options = parser.parse_args()
-    kept = keep(options.out / "maze-fast.json", options.runs, GROUPS, summary)
-    draw(kept, options.out / "maze-fast.png")
-    lines = ["# Mazes under `fast`", "", MADE, *table(kept), "", EXPLAINED, ""]
-    lines += ["![Solved rates and the complexity of levels over training](maze-fast.png)", ""]
-    write(options.out / "maze-fast.md", "\n".join(lines).encode())
+PAGE = Page(
+    name="maze-fast",
+    title="Mazes under `fast`",
+    study="maze-fast",
+    program="maze_results",
+    groups=GROUPS,
+    summary=summary,
+    table=table,
+    draw=draw,
+    explained=EXPLAINED,
+    caption="Solved rates and the complexity of levels over training",
+)
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -6,14 +6,11 @@ Adds the finished runs of the study `minigrid-fast` to minigrid.json and writes 
 student has not taken yet are played first.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 from curriculum import shares
-from studied import Kept, Summary, curve, keep, pyplot, tested, watched
-
-from tutelage.pictures import write
+from studied import Kept, Page, Summary, curve, pyplot, save, tested, watched
 
 GROUPS = {
     "dr": "uniform",
@@ -25,11 +22,6 @@ GROUPS = {
 }
 MARKS = (0.3, 0.5, 0.7, 0.8)
 EPISODES = 500
-MADE = """Made by
-
-    tutelage study studies/minigrid-fast.toml
-    python benchmarks/minigrid_results.py --runs runs/minigrid-fast
-"""
 EXPLAINED = f"""*Return*: of the last student on {EPISODES} new levels. *Reaches*: millions of steps until the mean
 return on new levels is first so high. The best possible mean return is 0.85. *The thesis's replay* has a temperature of
 0.1 instead of 0.3, and replays in proportion to the share of the training set that was seen. *Sees the grid*: a student
@@ -78,7 +70,6 @@ def draw(kept: Kept, path: Path) -> None:
             panels[int("grid" in group)].plot(run["curve"]["steps"], run["curve"]["values"], **look)
     for axes, title in zip(panels, ("sees what is near", "sees the grid"), strict=False):
         axes.set(title=title, xlabel="steps, millions", ylabel="return on new levels", ylim=(0, 0.9))
-        axes.grid(alpha=0.3, linewidth=0.5)
         axes.legend(frameon=False, fontsize=8)
     for axes, (group, replayed) in zip(panels[2:], curricula.items(), strict=True):
         steps = next(iter(replayed.values()))["steps"]
@@ -86,20 +77,22 @@ def draw(kept: Kept, path: Path) -> None:
         axes.stackplot(steps, *(line["values"] for line in replayed.values()), labels=list(replayed), colors=tints)
         axes.set(title=f"replayed by {GROUPS[group]}", xlabel="steps, millions", ylim=(0, 1))
     panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True, frameon=False, fontsize=8)
-    figure.savefig(path, dpi=90)
+    save(figure, path)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", type=Path, default=Path("runs/minigrid-fast"))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
-    options = parser.parse_args()
-    kept = keep(options.out / "minigrid.json", options.runs, GROUPS, summary)
-    draw(kept, options.out / "minigrid.png")
-    lines = ["# MiniGrid's rooms under `fast`", "", MADE, *table(kept), "", EXPLAINED, ""]
-    lines += ["![Returns over training, and replayed levels by difficulty](minigrid.png)", ""]
-    write(options.out / "minigrid.md", "\n".join(lines).encode())
+PAGE = Page(
+    name="minigrid",
+    title="MiniGrid's rooms under `fast`",
+    study="minigrid-fast",
+    program="minigrid_results",
+    groups=GROUPS,
+    summary=summary,
+    table=table,
+    draw=draw,
+    explained=EXPLAINED,
+    caption="Returns over training, and replayed levels by difficulty",
+)
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -1,7 +1,9 @@
 """What pages of results are made of: the runs of a study's directory, their records and their tests."""
 
+import argparse
 import json
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,48 @@ def keep(path: Path, directory: Path, groups: Collection[str], summary: Callable
 def finished(run: Path) -> bool:
     """Has it come to its end?"""
     return records(run, "metrics.jsonl")[-1]["steps"] >= tutelage.read_settings(run / "config.toml").train.steps
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of docs/results about a study, with the data it shows and a picture of the same name."""
+
+    name: str
+    title: str
+    study: str
+    program: str
+    groups: Collection[str]
+    summary: Callable[[Path], Summary]
+    table: Callable[[Kept], list[str]]
+    draw: Callable[[Kept, Path], None]
+    explained: str
+    caption: str
+    more: Callable[[Kept], list[str]] = lambda kept: []
+    """Lines below the picture."""
+
+    def text(self, kept: Kept) -> str:
+        """The page."""
+        train = f"    tutelage study studies/{self.study}.toml"
+        collect = f"    python benchmarks/{self.program}.py --runs runs/{self.study}"
+        lines = [f"# {self.title}", "", "Made by", "", train, collect, "", *self.table(kept), "", self.explained, ""]
+        return "\n".join([*lines, f"![{self.caption}]({self.name}.png)", "", *self.more(kept)])
+
+    def main(self) -> None:
+        """Add the finished runs of a directory to what was kept, and write the page anew."""
+        parser = argparse.ArgumentParser(description=f"Write docs/results/{self.name}.md.")
+        parser.add_argument("--runs", type=Path, default=Path("runs") / self.study)
+        parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
+        options = parser.parse_args()
+        kept = keep(options.out / f"{self.name}.json", options.runs, self.groups, self.summary)
+        self.draw(kept, options.out / f"{self.name}.png")
+        write(options.out / f"{self.name}.md", self.text(kept).encode())
+
+
+def save(figure: Any, path: Path) -> None:
+    """A picture of curves, with a grid in every panel."""
+    for axes in figure.axes:
+        axes.grid(alpha=0.3, linewidth=0.5)
+    figure.savefig(path, dpi=90)
 
 
 def pyplot() -> Any:
