@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tutelage.envs.procgen.games import GAMES, NO_OP
+from tutelage.envs.procgen.images import averaged
 from tutelage.envs.procgen.level import LEVELS
 from tutelage.envs.procgen.simulator import Procgen
 from tutelage.envs.procgen.states import NEVER, LevelStates, build, check, make, read_header
@@ -20,11 +21,11 @@ from tutelage.hosts.simulator import Slots
 SEEDS = (0, 7, 199, 5, 31_337, 123_456, 1_999_999_999, LEVELS - 1)
 
 
-def slots_of(seeds: Any) -> Slots:
+def slots_of(seeds: Any, side: int = 64) -> Slots:
     number = len(seeds)
 
     def pictures() -> dict[str, np.ndarray]:
-        return {"": np.zeros((number, 64, 64, 3), np.uint8)}
+        return {"": np.zeros((number, side, side, 3), np.uint8)}
 
     return Slots(
         level={"seed": np.array(seeds, np.int32)},
@@ -48,7 +49,7 @@ def test_a_batch_plays_what_a_lone_environment_of_each_seed_plays(game):
     """60 steps on 8 easy levels, of which some end; after an end the level is played again from its start."""
     slots = slots_of(SEEDS)
     everyone = list(range(len(SEEDS)))
-    simulator = Procgen(len(SEEDS), game, "easy", GAMES[game].limit, cache=100)
+    simulator = Procgen(len(SEEDS), game, "easy", GAMES[game].limit, resolution=64, cache=100)
     simulator.reset(slots, everyone)
     alone = [make(game, "easy", seed=seed) for seed in SEEDS]
     first = slots.obs[""].copy()
@@ -76,7 +77,7 @@ def test_a_batch_plays_what_a_lone_environment_of_each_seed_plays(game):
 def test_hard_levels_and_levels_that_come_again_after_others():
     """A slot changes its level, and plays the old one again as if nothing had been."""
     slots = slots_of((3, 4))
-    simulator = Procgen(2, "coinrun", "hard", 1000, cache=1)
+    simulator = Procgen(2, "coinrun", "hard", 1000, resolution=64, cache=1)
     actions = np.random.default_rng(1).integers(0, 15, (20, 2))
 
     def played() -> list[bytes]:
@@ -97,9 +98,38 @@ def test_hard_levels_and_levels_that_come_again_after_others():
     np.testing.assert_array_equal(np.frombuffer(before[0], np.uint8).reshape(2, 64, 64, 3)[1], picture(env))
 
 
+@pytest.mark.parametrize("side", [32, 16])
+def test_smaller_images_are_the_means_of_blocks(side):
+    """At the start, after every step and at an end, of which leaper has some at once."""
+    large, small = slots_of(SEEDS), slots_of(SEEDS, side)
+    everyone, block = list(range(len(SEEDS))), 64 // side
+    full, reduced = (Procgen(len(SEEDS), "leaper", "easy", 500, resolution=x, cache=100) for x in (64, side))
+
+    def means(images: np.ndarray) -> np.ndarray:
+        return np.floor(images.reshape(-1, side, block, side, block, 3).mean((2, 4)) + 0.5)
+
+    for simulator, slots in ((full, large), (reduced, small)):
+        simulator.reset(slots, everyone)
+    np.testing.assert_array_equal(small.obs[""], means(large.obs[""]))
+    ends = 0
+    for action in np.random.default_rng(0).integers(0, 15, (40, len(SEEDS))):
+        for simulator, slots in ((full, large), (reduced, small)):
+            slots.action[:] = action
+            simulator.step(slots, everyone)
+            slots.obs[""][:] = slots.final[""]
+        ends += int(large.terminated.sum())
+        np.testing.assert_array_equal(small.final[""], means(large.final[""]))
+        np.testing.assert_array_equal(small.reward, large.reward)
+        for simulator, slots in ((full, large), (reduced, small)):
+            if over := np.flatnonzero(slots.terminated).tolist():
+                simulator.reset(slots, over)
+    assert ends > 0
+    assert averaged(large.obs[""], 64) is large.obs[""]
+
+
 def test_others_of_the_batch_are_left_alone():
     slots = slots_of((1, 2))
-    simulator = Procgen(2, "maze", "easy", 500, cache=10)
+    simulator = Procgen(2, "maze", "easy", 500, resolution=64, cache=10)
     simulator.reset(slots, [1])
     assert not slots.obs[""][0].any()
     slots.action[:] = 5
@@ -113,7 +143,7 @@ def test_a_time_limit_cuts_off_with_the_picture_that_the_action_led_to():
     limit = GAMES["maze"].limit
     for at in (limit - 1, limit):
         slots = slots_of((3,))
-        simulator, env = Procgen(1, "maze", "easy", at, cache=1), make("maze", "easy", seed=3)
+        simulator, env = Procgen(1, "maze", "easy", at, resolution=64, cache=1), make("maze", "easy", seed=3)
         simulator.reset(slots, [0])
         for t in range(at):
             assert not slots.truncated[0]

@@ -10,7 +10,7 @@ from ...hosts.fields import Field
 from ...hosts.simulator import Maker
 from ...rl.encoders import encoder
 from ..base import Discrete, Domain, Levels, Rules, Suites, Viewer
-from .games import ACTIONS, GAMES, SIDE, GameName
+from .games import ACTIONS, GAMES, GameName
 from .level import from_text, to_text
 from .render import PACE, frames, picture
 from .settings import ProcgenSettings
@@ -24,10 +24,16 @@ def build(settings: ProcgenSettings) -> Domain:
 
     def play(game: GameName) -> HostEnvironment:
         limit = settings.limit if game == settings.game else GAMES[game].limit
-        arguments = {"game": game, "mode": settings.mode, "limit": limit, "cache": settings.cache}
+        arguments = {
+            "game": game,
+            "mode": settings.mode,
+            "limit": limit,
+            "resolution": settings.resolution,
+            "cache": settings.cache,
+        }
         return HostEnvironment(
             Maker("tutelage.envs.procgen.simulator", "Procgen", json.dumps(arguments), batched=True),
-            (Field("", (SIDE, SIDE, 3), "uint8"),),
+            (Field("", (settings.resolution, settings.resolution, 3), "uint8"),),
             Discrete(ACTIONS),
             settings.workers,
             settings.patience,

@@ -26,8 +26,8 @@ Mode = Literal["easy", "hard"]
 MODES: dict[Mode, int] = {"easy": 0, "hard": 1}
 """With the numbers that Procgen gives them."""
 
-SIDE, ACTIONS, NO_OP = 64, 15, 4
-"""Pixels along the side of a picture; actions, all games' the same; the one that does nothing."""
+ACTIONS, NO_OP = 15, 4
+"""Actions, all games' the same; the one that does nothing."""
 
 
 class Range(NamedTuple):

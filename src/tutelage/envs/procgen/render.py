@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import require
 from .games import GameName, Mode
+from .images import averaged
 from .level import Level, make
 from .states import make as make_game
 from .states import states
@@ -36,8 +37,7 @@ def _start(level: Level, game: GameName, mode: Mode) -> Any:
 def _drawn(env: Any) -> np.ndarray:
     env.observe()
     picture = env.get_info()[0]["rgb"]
-    side = len(picture) // SHRUNK
-    return picture.reshape(side, SHRUNK, side, SHRUNK, 3).mean((1, 3)).round().astype(np.uint8)
+    return averaged(picture, len(picture) // SHRUNK)
 
 
 def picture(level: Level, game: GameName, mode: Mode) -> np.ndarray:

@@ -28,6 +28,7 @@ class ProcgenSettings(HostSettings):
     game: GameName = option("bigfish", "which of the sixteen games")
     mode: Mode = option("easy", "how difficult its levels are")
     max_steps: int = option(0, "steps before an episode is truncated; 0 for the game's own limit, from 500 to 6000")
+    resolution: int = option(64, "side of an image in pixels: 64, or 32 or 16 of averaged blocks")
     cache: int = option(2000, "level states that each worker caches, about 25 KB each")
 
     def __post_init__(self) -> None:
@@ -40,6 +41,7 @@ class ProcgenSettings(HostSettings):
             f"env.max_steps is {self.max_steps}, and {self.game} has a limit of {GAMES[self.game].limit} steps; give "
             "no more, or 0 for that.",
         )
+        require(self.resolution in (64, 32, 16), f"env.resolution is {self.resolution}; give 64, 32 or 16.")
         require(self.cache >= 1, f"env.cache is {self.cache}; give at least 1.")
 
     @property
@@ -115,7 +117,8 @@ PRESETS = {
     "fast": replace(
         _EASY,
         summary="Not in the thesis: 200 easy levels with a small network, for a few hours on your own computer.",
-        encoder=ImageEncoder(kind="small", channels=8, features=128),
+        env=ProcgenSettings(resolution=32),
+        encoder=ImageEncoder(kind="small", channels=16, features=128),
         ppo=replace(_EASY.ppo, epochs=2, minibatches=32, learning_rate=1e-3),
         train=replace(_EASY.train, steps=2_000_000, levels=32, evaluate_every=20, checkpoint_every=20),
     ),

@@ -11,15 +11,19 @@ import numpy as np
 
 from ...hosts.simulator import Slots
 from .games import NO_OP, GameName, Mode
+from .images import averaged
 from .states import make, states
 
 
 class Procgen:
-    """Plays a game on the level of each slot, up to ``limit`` steps. Keeps the states of ``cache`` levels."""
+    """Plays a game on the level of each slot, up to ``limit`` steps, in images with ``resolution`` pixels a side.
+    Keeps the states of ``cache`` levels.
+    """
 
-    def __init__(self, slots: int, game: GameName, mode: Mode, limit: int, cache: int) -> None:
+    def __init__(self, slots: int, game: GameName, mode: Mode, limit: int, resolution: int, cache: int) -> None:
         self._env = make(game, mode, slots)
         self._states = states(game, mode, cache)
+        self._resolution = resolution
         self._limit, self._time = limit, np.zeros(slots, np.int64)
         self._actions = np.full(slots, NO_OP, np.int32)
 
@@ -31,14 +35,14 @@ class Procgen:
             self._env.call_c_func("set_state", slot, state, len(state))
         self._time[which] = 0
         _, seen, _ = self._env.observe()
-        slots.obs[""][which] = seen["rgb"][which]
+        slots.obs[""][which] = averaged(seen["rgb"][which], self._resolution)
 
     def step(self, slots: Slots, which: list[int]) -> None:
         self._actions[which] = slots.action[which]
         self._env.act(self._actions)
         reward, seen, ended = self._env.observe()
         self._time[which] += 1
-        ended, picture = ended[which], seen["rgb"][which]
+        ended, picture = ended[which], averaged(seen["rgb"][which], self._resolution)
         picture[ended] = slots.obs[""][which][ended]
         slots.final[""][which] = picture
         slots.reward[which] = reward[which]
