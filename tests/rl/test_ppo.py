@@ -187,15 +187,28 @@ def test_values_speak_the_environments_units(school):
     _, decision = agent.act(state.agent, agent.noise(KEY, BATCH), memory, obs, first)
     np.testing.assert_allclose(decision.value, 2 * raw[0], rtol=1e-5)
 
-    # The loss compares the network's output with targets in the same unit.
+    # The loss compares the network's output with targets in the same unit: rewards in that of now, old values in that
+    # in which they were said.
     rollout = experience()
     after, metrics = update(KEY, state, rollout, START)
     unit = float(after.agent.returns.deviation)
     _, _, value = agent.network.apply(state.agent.params, memory, rollout.obs, rollout.first)
     flags = (rollout.terminated, rollout.truncated)
-    advantage = gae(rollout.reward, rollout.value, rollout.next_value, *flags, 0.9, 0.8)
-    expected = jnp.square(value - (rollout.value + advantage) / unit).mean()
+    advantage = gae(rollout.reward / unit, rollout.value / 2, rollout.next_value / 2, *flags, 0.9, 0.8)
+    expected = jnp.square(value - (rollout.value / 2 + advantage)).mean()
     np.testing.assert_allclose(metrics["value_loss"], expected, rtol=1e-4)
+
+
+def test_rollouts_without_any_reward_do_not_change_what_values_mean(school):
+    """Their deviation is nearly 0, and values of before, in units of 1, would be ten thousand times as large in it."""
+    _, state, update = school(replace(ONE_STEP, normalise_returns=True))
+    rollout = experience()._replace(reward=np.zeros_like(experience().reward))
+    state, metrics = update(KEY, state, rollout, START)
+    assert state.agent.returns.deviation == pytest.approx(1e-4)
+    assert metrics["value_loss"] < 10
+    small = jax.tree.map(lambda x: 1e-4 * x, (rollout.value, rollout.next_value))  # as it says them now
+    _, metrics = update(KEY, state, rollout._replace(value=small[0], next_value=small[1]), START)
+    assert metrics["value_loss"] < 10
 
 
 def test_a_student_learns_small_mazes():

@@ -92,6 +92,6 @@ def test_the_batch_has_the_advantages_of_rewards_that_were_cut_off(toy, random_s
     state = random_state(learner, np.zeros(4, np.float32)).agent
     unit = float(learner.agent.unit(state))
     by_hand = learner_of(toy, replace(BASE, reward_clip=0.0))._batch(
-        state, rollout_of(np.clip(reward, -2 * unit, 2 * unit))
+        state, state, rollout_of(np.clip(reward, -2 * unit, 2 * unit))
     )
-    jax.tree.map(np.testing.assert_array_equal, learner._batch(state, rollout_of(reward)), by_hand)
+    jax.tree.map(np.testing.assert_array_equal, learner._batch(state, state, rollout_of(reward)), by_hand)

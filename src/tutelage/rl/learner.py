@@ -121,7 +121,7 @@ class Learner:
             discount = ppo.return_discount or ppo.discount
             agent = agent._replace(returns=_observe_returns(agent.returns, rollout, discount))
         k_change, k_before = jax.random.split(jax.random.fold_in(key, 1))
-        batch = self._batch(agent, rollout)
+        batch = self._batch(state.agent, agent, rollout)
         terms, figures = self._before(k_before, state.terms, batch)
         # A minibatch is drawn from all levels, so every device needs them all; the whole batch stays where it is.
         batch = self.devices.shard(batch) if ppo.minibatches == 1 else self.devices.replicate(batch)
@@ -161,14 +161,16 @@ class Learner:
         mixed = jax.tree.map(lambda old, new: decay * old + (1 - decay) * new, average.params, params)
         return Average(mixed, average.updates + 1)
 
-    def _batch(self, agent: AgentState, rollout: Rollout) -> Minibatch:
-        """A rollout as losses read it."""
-        unit, most = self.agent.unit(agent), self.ppo.reward_clip
-        clipped = self.agent.normalise_returns and most > 0
+    def _batch(self, acted: AgentState, agent: AgentState, rollout: Rollout) -> Minibatch:
+        """A rollout as losses read it. ``acted`` is the agent that played it, ``agent`` knows its returns."""
+        # Rewards are measured in the unit of now, values were in the unit of then: what the network said stays what it
+        # is. The units differ much after rollouts without any reward, whose unit is close to 0.
+        unit, then, most = self.agent.unit(agent), self.agent.unit(acted), self.ppo.reward_clip
+        reward, value, next_value = rollout.reward / unit, rollout.value / then, rollout.next_value / then
         advantage = gae(
-            jnp.clip(rollout.reward, -most * unit, most * unit) if clipped else rollout.reward,
-            rollout.value,
-            rollout.next_value,
+            jnp.clip(reward, -most, most) if self.agent.normalise_returns and most > 0 else reward,
+            value,
+            next_value,
             rollout.terminated,
             rollout.cut,
             self.ppo.discount,
@@ -180,8 +182,8 @@ class Learner:
             first=rollout.first,
             action=rollout.action,
             log_prob=rollout.log_prob,
-            value=rollout.value / unit,
-            target=(rollout.value + advantage) / unit,
+            value=value,
+            target=value + advantage,
             # Over the whole batch, before it is split.
             advantage=(advantage - advantage.mean()) / (advantage.std() + 1e-5),
         )

@@ -120,7 +120,7 @@ PRESETS = {
         env=ProcgenSettings(resolution=32),
         encoder=ImageEncoder(kind="small", channels=16, features=128),
         ppo=replace(_EASY.ppo, epochs=2, minibatches=32, learning_rate=1e-3),
-        train=replace(_EASY.train, steps=2_000_000, levels=32, evaluate_every=20, checkpoint_every=20),
+        train=replace(_EASY.train, steps=3_000_000, levels=32, evaluate_every=20, checkpoint_every=20),
     ),
 }
 DEFAULT_PRESET = "thesis-procgen-easy"
