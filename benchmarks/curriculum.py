@@ -10,6 +10,9 @@ Replayed levels are drawn with their replay probability, so their shares estimat
 import argparse
 import json
 from pathlib import Path
+from typing import Any
+
+from studied import pyplot
 
 import tutelage
 from tutelage.runs.directory import read_settings
@@ -35,20 +38,20 @@ def shares(run: Path) -> tuple[list[float], dict[str, list[float]]]:
     return steps, smooth
 
 
+def stack(axes: Any, steps: list[float], smooth: dict[str, list[float]]) -> None:
+    """Shares on top of each other, the hardest difficulty darkest and uppermost."""
+    tints = [pyplot().get_cmap("viridis_r")(0.1 + 0.85 * i / max(len(smooth) - 1, 1)) for i in range(len(smooth))]
+    axes.stackplot(steps, *smooth.values(), labels=list(smooth), colors=tints)
+    axes.set(xlabel="steps, millions", ylim=(0, 1), xlim=(steps[0], steps[-1]))
+
+
 def draw(run: Path, picture: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
     steps, smooth = shares(run)
     if not steps:
         raise SystemExit(f"{run} has replayed nothing yet, or its levels have no difficulties.")
-    figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-    colours = plt.get_cmap("viridis_r")
-    tints = [colours(0.1 + 0.85 * i / max(len(smooth) - 1, 1)) for i in range(len(smooth))]
-    axes.stackplot(steps, *smooth.values(), labels=list(smooth), colors=tints)
-    axes.set(xlabel="steps, millions", ylabel="share of replay", ylim=(0, 1), xlim=(steps[0], steps[-1]))
+    figure, axes = pyplot().subplots(figsize=(6.4, 3.6), layout="constrained")
+    stack(axes, steps, smooth)
+    axes.set_ylabel("share of replay")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True, frameon=False)
     axes.set_title(f"Replayed levels by difficulty: {run.name}")
     figure.savefig(picture, dpi=120)

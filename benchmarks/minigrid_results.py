@@ -6,10 +6,11 @@ Adds the finished runs of the study `minigrid-fast` to minigrid.json and writes 
 student has not taken yet are played first.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from curriculum import shares
+from curriculum import shares, stack
 from studied import Kept, Page, Summary, curve, pyplot, save, tested, watched
 
 GROUPS = {
@@ -29,12 +30,12 @@ with convolutions over the whole grid, as the thesis's. [MiniGrid](../minigrid.m
 it does not."""
 
 
-def summary(run: Path) -> Summary:
+def summary(run: Path, marks: Sequence[float] = MARKS) -> Summary:
     held = watched(run, "fresh")
     steps, returns = [r["steps"] / 1e6 for r in held], [r["return"] for r in held]
     last = tested(run, "fresh", EPISODES)
     replayed_at, replayed = shares(run)
-    reached = {mark: [at for at, value in zip(steps, returns, strict=True) if value >= mark] for mark in MARKS}
+    reached = {mark: [at for at, value in zip(steps, returns, strict=True) if value >= mark] for mark in marks}
     return {
         "steps": steps[-1],
         "return": [last["return"], last["tasks"]["Fresh"]["return-error"]],
@@ -45,8 +46,8 @@ def summary(run: Path) -> Summary:
     }
 
 
-def table(kept: Kept) -> list[str]:
-    head = ("steps", "return", "solved", *(f"reaches {mark}" for mark in MARKS))
+def table(kept: Kept, marks: Sequence[float] = MARKS) -> list[str]:
+    head = ("steps", "return", "solved", *(f"reaches {mark}" for mark in marks))
     lines = ["| | seed | " + " | ".join(head) + " |", "|---" * (2 + len(head)) + "|"]
     for group, seeds in kept.items():
         for seed, run in seeds.items():
@@ -58,24 +59,24 @@ def table(kept: Kept) -> list[str]:
 
 
 def draw(kept: Kept, path: Path) -> None:
-    """Returns on new levels, and the difficulties that were replayed by the first run of each kind of PLR."""
-    plt = pyplot()
+    """Returns on new levels by kind of student, and the difficulties that the first run of each PLR replayed."""
+    students = sorted({"grid" in group for group in kept})
     firsts = {group: next(iter(seeds.values()))["replayed"] for group, seeds in kept.items()}
     curricula = {group: replayed for group, replayed in firsts.items() if replayed}
-    wide = 2 + len(curricula)
-    figure, panels = plt.subplots(1, wide, figsize=(4 * wide, 3.4), layout="constrained")
+    wide = len(students) + len(curricula)
+    figure, panels = pyplot().subplots(1, wide, figsize=(4 * wide, 3.4), layout="constrained")
     for i, (group, seeds) in enumerate(kept.items()):
         for number, run in enumerate(seeds.values()):
             look: dict[str, Any] = {"color": f"C{i}", "linewidth": 1, "label": None if number else GROUPS[group]}
             panels[int("grid" in group)].plot(run["curve"]["steps"], run["curve"]["values"], **look)
-    for axes, title in zip(panels, ("sees what is near", "sees the grid"), strict=False):
-        axes.set(title=title, xlabel="steps, millions", ylabel="return on new levels", ylim=(0, 0.9))
+    for axes, grid in zip(panels, students, strict=False):
+        title = "sees the grid" if grid else "sees what is near"
+        axes.set(title=title, xlabel="steps, millions", ylabel="return on new levels", ylim=(0, 0.95))
         axes.legend(frameon=False, fontsize=8)
-    for axes, (group, replayed) in zip(panels[2:], curricula.items(), strict=True):
+    for axes, (group, replayed) in zip(panels[len(students) :], curricula.items(), strict=True):
         steps = next(iter(replayed.values()))["steps"]
-        tints = [plt.get_cmap("viridis_r")(0.1 + 0.28 * i) for i in range(len(replayed))]
-        axes.stackplot(steps, *(line["values"] for line in replayed.values()), labels=list(replayed), colors=tints)
-        axes.set(title=f"replayed by {GROUPS[group]}", xlabel="steps, millions", ylim=(0, 1))
+        stack(axes, steps, {name: line["values"] for name, line in replayed.items()})
+        axes.set_title(f"replayed by {GROUPS[group]}")
     panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True, frameon=False, fontsize=8)
     save(figure, path)
 

@@ -256,6 +256,7 @@ def test_presets_have_the_values_of_the_table():
         assert (ppo.discount, ppo.gae_lambda, ppo.epochs, ppo.minibatches) == (0.999, 0.95, 4, 8)
         assert (ppo.clip, ppo.learning_rate, ppo.adam_epsilon) == (0.2, 7e-4, 1e-5)
         assert (ppo.normalise_returns, ppo.entropy_coef, ppo.value_coef) == (True, 0.01, 0.5)
+        assert (ppo.return_discount, ppo.reward_clip) == (0.99, 10.0)
         assert (train.levels, train.rollout, train.training_set) == (64, 256, size)
         assert (replay.prioritisation, replay.temperature, replay.staleness) == ("rank", 0.1, 0.3)
         assert (replay.score, replay.schedule, replay.capacity) == ("l1-value-loss", "proportional", size)
