@@ -17,6 +17,7 @@ GROUPS = {
     "dr": "uniform",
     "plr": "PLR",
     "plr-sharp": "PLR, the thesis's replay",
+    "plr-flat": "PLR, temperature 1",
     "tscl": "TSCL",
     "dr-grid": "uniform, sees the grid",
     "plr-grid": "PLR, sees the grid",
