@@ -65,11 +65,11 @@ def draw(kept: Kept, path: Path) -> None:
     firsts = {group: next(iter(seeds.values()))["replayed"] for group, seeds in kept.items()}
     curricula = {group: replayed for group, replayed in firsts.items() if replayed}
     wide = len(students) + len(curricula)
-    figure, panels = pyplot().subplots(1, wide, figsize=(4 * wide, 3.4), layout="constrained")
+    figure, (panels,) = pyplot().subplots(1, wide, figsize=(4 * wide, 3.4), layout="constrained", squeeze=False)
     for i, (group, seeds) in enumerate(kept.items()):
         for number, run in enumerate(seeds.values()):
             look: dict[str, Any] = {"color": f"C{i}", "linewidth": 1, "label": None if number else GROUPS[group]}
-            panels[int("grid" in group)].plot(run["curve"]["steps"], run["curve"]["values"], **look)
+            panels[students.index("grid" in group)].plot(run["curve"]["steps"], run["curve"]["values"], **look)
     for axes, grid in zip(panels, students, strict=False):
         title = "sees the grid" if grid else "sees what is near"
         axes.set(title=title, xlabel="steps, millions", ylabel="return on new levels", ylim=(0, 0.95))
