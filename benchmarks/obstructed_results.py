@@ -21,7 +21,7 @@ PAGE = Page(
     title="ObstructedMazeGamut-Easy with a small student",
     study="minigrid-omg-fast",
     program="obstructed_results",
-    groups=("dr", "plr"),
+    groups=("dr", "plr", "plr-flat"),
     summary=partial(summary, marks=MARKS),
     table=partial(table, marks=MARKS),
     draw=draw,

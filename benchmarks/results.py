@@ -7,6 +7,7 @@ played at once, without a directory. Without either, the pages are written anew.
 """
 
 import argparse
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def keep(name: str, directory: Path) -> None:
     path = DATA / results.file_name(found)
     if path.exists():
         found = results.merge(results.parse(path.read_text()), found)
+    order = {plan.group: i for i, plan in reversed(list(enumerate(asked.plans)))}  # as in the study's file
+    found = replace(found, runs=tuple(sorted(found.runs, key=lambda run: order.get(run.group, len(asked.plans)))))
     DATA.mkdir(exist_ok=True)
     results.write(path, found)
 
