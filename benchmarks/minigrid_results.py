@@ -15,7 +15,7 @@ from studied import Kept, Page, Summary, curve, pyplot, save, tested, watched
 
 GROUPS = {
     "dr": "uniform",
-    "plr": "PLR",
+    "plr": "PLR, temperature 0.3",
     "plr-sharp": "PLR, the thesis's replay",
     "plr-flat": "PLR, temperature 1",
     "tscl": "TSCL",
@@ -26,7 +26,7 @@ MARKS = (0.3, 0.5, 0.7, 0.8)
 EPISODES = 500
 EXPLAINED = f"""*Return*: of the last student on {EPISODES} new levels. *Reaches*: millions of steps until the mean
 return on new levels is first so high. The best possible mean return is 0.85. *The thesis's replay* has a temperature of
-0.1 instead of 0.3, and replays in proportion to the share of the training set that was seen. *Sees the grid*: a student
+0.1, and replays in proportion to the share of the training set that was seen. *Sees the grid*: a student
 with convolutions over the whole grid, as the thesis's. [MiniGrid](../minigrid.md#results) says what this shows and what
 it does not."""
 

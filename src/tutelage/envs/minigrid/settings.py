@@ -146,7 +146,7 @@ PRESETS = {
         ppo=PPOSettings(discount=0.99, epochs=2, minibatches=8, learning_rate=1e-3, anneal=True, entropy_coef=0.01),
         train=TrainSettings(steps=10_000_000, levels=128, rollout=80, training_set=4000, suite="fresh", episodes=200),
         sections=(
-            ReplaySettings(capacity=2000, score="l1-value-loss", temperature=0.3, staleness=0.3),
+            ReplaySettings(capacity=2000, score="l1-value-loss", temperature=1.0, staleness=0.3),
             ScanSettings(candidates=320, attempts=4, keep=96, every=100),
         ),
         training_set=4000,
