@@ -72,7 +72,7 @@ _PPO = PPOSettings(
     learning_rate=7e-4,
     entropy_coef=0.01,
     normalise_returns=True,
-    # Not in the table: the published code's, wherever it normalises. Without a limit the first success is worth hundreds.
+    # Not in the table: the published code's, where it normalises. Without a limit a first success is worth hundreds.
     return_discount=0.99,
     reward_clip=10.0,
 )
