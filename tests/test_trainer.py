@@ -248,7 +248,7 @@ class Shown(Idle):
     """A learner that learns nothing and reports the advantages it would have learned from, step by step."""
 
     def update(self, key: Any, state: Any, rollout: Any, progress: Any) -> Any:
-        batch = self.learner._batch(state.agent, rollout)
+        batch = self.learner._batch(state.agent, state.agent, rollout)
         advantages = (batch.target - batch.value).reshape(rollout.reward.shape).mean(axis=1)
         return state, {f"advantage-{i}": a for i, a in enumerate(advantages)}
 

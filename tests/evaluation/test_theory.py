@@ -42,7 +42,7 @@ def test_domain_randomisation_finds_the_expected_utility_policy(play):
 def test_a_minimax_teacher_leads_close_to_the_maximin_policy(play, game, never):
     """Its entropy bonus keeps it curious, and keeps it from the last few per cent."""
     result = play("minimax", game)
-    assert result.worst_payoff > 0.93 * result.best_worst_payoff
+    assert result.worst_payoff > 0.92 * result.best_worst_payoff
     assert (result.policy[never] < 0.02).all()
     assert result.worst_regret > 1.3 * result.best_worst_regret  # maximin is another answer than least regret
 

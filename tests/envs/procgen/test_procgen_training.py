@@ -34,6 +34,7 @@ SMALL = {
     "replay.capacity": "8",
     "ppo.minibatches": "1",
     "ppo.epochs": "1",
+    "env.resolution": "64",
 }
 
 
@@ -172,7 +173,7 @@ def test_the_students_network_is_that_of_the_thesis():
     settings = tutelage.preset("procgen", "plr")
     assert parameters(tutelage.build_agent(settings, tutelage.build_domain(settings))) == 626_256
     small = tutelage.preset("procgen", "plr", "fast")
-    assert parameters(tutelage.build_agent(small, tutelage.build_domain(small))) < 200_000
+    assert parameters(tutelage.build_agent(small, tutelage.build_domain(small))) < 300_000
 
 
 @pytest.mark.parametrize(
