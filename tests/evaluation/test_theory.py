@@ -41,8 +41,8 @@ def test_domain_randomisation_finds_the_expected_utility_policy(play):
 @pytest.mark.parametrize(("game", "never"), [("ice-cream", [2]), long("corollary-1", [0, 1])])
 def test_a_minimax_teacher_leads_close_to_the_maximin_policy(play, game, never):
     """Its entropy bonus keeps it curious, and keeps it from the last few per cent."""
-    result = play("minimax", game)
-    assert result.worst_payoff > 0.92 * result.best_worst_payoff
+    result = play("minimax", game, iterations=4500)
+    assert result.worst_payoff > 0.93 * result.best_worst_payoff
     assert (result.policy[never] < 0.02).all()
     assert result.worst_regret > 1.3 * result.best_worst_regret  # maximin is another answer than least regret
 
