@@ -13,13 +13,14 @@ import numpy as np
 from studied import Kept, Page, Summary, curve, pyplot, records, save, smoothed, tested, watched
 
 GAMES = ("bigfish", "leaper")
-METHODS = {"dr": "uniform", "plr": "PLR", "dr-ucb-drac": "UCB-DrAC", "plr-ucb-drac": "UCB-DrAC+PLR"}
-GROUPS = {method: ("bigfish", method) for method in METHODS} | {
-    "dr-leaper": ("leaper", "dr"),
-    "plr-leaper": ("leaper", "plr"),
-    "dr-leaper-ucb-drac": ("leaper", "dr-ucb-drac"),
-    "plr-leaper-ucb-drac": ("leaper", "plr-ucb-drac"),
+METHODS = {
+    "dr": "uniform",
+    "plr": "PLR",
+    "dr-ucb-drac": "UCB-DrAC",
+    "plr-ucb-drac": "UCB-DrAC+PLR",
+    "plr-flat": "PLR, temperature 1",
 }
+GROUPS = {f"{method}-game-{game}": (game, method) for game in GAMES for method in METHODS}
 """The study's groups: the game and the method of each."""
 SUITE = "gap-200"
 EPISODES = 200

@@ -1,6 +1,6 @@
 """Procgen steps a second with the student in the loop: ours, a plain loop in one process, and the simulator alone.
 
-usage: python procgen_speed.py [--game bigfish] [--preset fast] [--levels 32] [--steps 64] [--rounds 3]
+usage: python procgen_speed.py [--game bigfish] [--preset fast] [--levels 32] [--steps 256] [--rounds 3]
 
 All three in turns, in one run. The plain loop has the same student, compiled the same way, acts for all games at once,
 steps them with one call in its own process, and learns by the same compiled update. The simulator alone plays random
@@ -18,6 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import tutelage
+from tutelage.envs.procgen.images import averaged
+from tutelage.envs.procgen.settings import ProcgenSettings
 from tutelage.envs.procgen.states import build, make
 from tutelage.hosts.play import compiled_agent
 from tutelage.machine import cores
@@ -42,27 +44,30 @@ def alone(game: str, mode: str, levels: int, steps: int) -> None:
 class PlainLoop:
     """Students and games in one process, one after the other."""
 
-    def __init__(self, trainer: Any, game: str, mode: str) -> None:
-        self.trainer, self.game, self.mode = trainer, game, mode
+    def __init__(self, trainer: Any, env: ProcgenSettings) -> None:
+        self.trainer, self.settings = trainer, env
         self.noise, self.act, self.value = compiled_agent(trainer.learner.agent, 1, trainer.levels)
-        self.env = make(game, mode, trainer.levels)
+        self.env = make(env.game, env.mode, trainer.levels)
+
+    def seen(self, observed: dict[str, np.ndarray]) -> np.ndarray:
+        return averaged(observed["rgb"], self.settings.resolution)[None]
 
     def __call__(self, students: Any, seeds: list[int]) -> Rollout:
         steps, levels, env = self.trainer.rollout, self.trainer.levels, self.env
-        states = [build(self.game, self.mode, seed) for seed in seeds]
+        states = [build(self.settings.game, self.settings.mode, seed) for seed in seeds]
         for slot, state in enumerate(states):
             env.call_c_func("set_state", slot, state, len(state))
         noise = np.asarray(self.noise(jax.random.split(jax.random.key(0), steps)))
-        obs, first, log = env.observe()[1]["rgb"][None], np.ones((1, levels), bool), []
+        obs, first, log = self.seen(env.observe()[1]), np.ones((1, levels), bool), []
         for t in range(steps):
             _, chosen = self.act(students, noise[t], (), obs, first)
             env.act(np.asarray(chosen.action)[0])
-            reward, seen, ended = env.observe()
+            reward, observed, ended = env.observe()
             log.append((obs, *(np.asarray(x) for x in chosen), reward[None], ended[None], first))
             for slot in np.flatnonzero(ended):
                 env.call_c_func("set_state", int(slot), states[slot], len(states[slot]))
-            seen = env.observe()[1] if ended.any() else seen
-            obs, first = seen["rgb"][None], ended[None]
+            observed = env.observe()[1] if ended.any() else observed
+            obs, first = self.seen(observed), ended[None]
         last = np.asarray(self.value(students, (), obs, first))
         obs, action, log_prob, policy, value, reward, done, first = (
             np.stack(x, axis=1) for x in zip(*log, strict=True)
@@ -77,7 +82,7 @@ def main() -> None:
     parser.add_argument("--game", default="bigfish")
     parser.add_argument("--preset", default="fast")
     parser.add_argument("--levels", type=int, default=32)
-    parser.add_argument("--steps", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     changes = {"env.game": options.game, "train.levels": str(options.levels), "train.rollout": str(options.steps)}
@@ -87,7 +92,7 @@ def main() -> None:
     curriculum, proposal = jax.jit(trainer.propose)(state)
     seeds = np.asarray(proposal.levels.seed[0]).tolist()
     finish, key = jax.jit(trainer.finish), jax.random.key(0)
-    plain, students = PlainLoop(trainer, options.game, settings.env.mode), state.students.agent
+    plain, students = PlainLoop(trainer, settings.env), state.students.agent
     sides = {
         "simulator alone": lambda: alone(options.game, settings.env.mode, options.levels, options.steps),
         "plain loop": lambda: plain(students, seeds),

@@ -28,15 +28,16 @@ def keep(name: str, directory: Path) -> None:
     asked = grid.read(directory / study.COPY)
     chosen = exhibit(name)
     runs = [study.StudyRun(plan, directory / plan.name) for plan in asked.plans]
-    suites = [source for source in chosen.sources if set(source.columns) & {plan.group for plan in asked.plans}]
+    groups = list(dict.fromkeys(results.group(plan) for plan in asked.plans))
+    suites = [source for source in chosen.sources if set(source.columns) & set(groups)]
     source = next(source for source in suites if source.study == directory.name or len(suites) == 1)
     complete(runs, source.suite, chosen.episodes)
     found = results.collect(chosen, source, runs, chosen.episodes)
     path = DATA / results.file_name(found)
     if path.exists():
         found = results.merge(results.parse(path.read_text()), found)
-    order = {plan.group: i for i, plan in reversed(list(enumerate(asked.plans)))}  # as in the study's file
-    found = replace(found, runs=tuple(sorted(found.runs, key=lambda run: order.get(run.group, len(asked.plans)))))
+    order = {group: i for i, group in enumerate(groups)}  # as in the study's file
+    found = replace(found, runs=tuple(sorted(found.runs, key=lambda run: order.get(run.group, len(order)))))
     DATA.mkdir(exist_ok=True)
     results.write(path, found)
 

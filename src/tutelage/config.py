@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -149,7 +150,7 @@ def describe(settings: Any, unread: bool = True) -> list[tuple[str, str, str, st
 
 def settings_of(section: Any, prefix: str = "") -> Iterator[Setting]:
     """Every setting. Leaves before sections: a key after a TOML header would belong to that header."""
-    kinds = get_type_hints(type(section))
+    kinds = _kinds(type(section))
     nested = []
     for field in fields(section):
         value = getattr(section, field.name)
@@ -160,6 +161,10 @@ def settings_of(section: Any, prefix: str = "") -> Iterator[Setting]:
             yield Setting(prefix + field.name, kinds[field.name], value, help, most)
     for value, name in nested:
         yield from settings_of(value, name)
+
+
+# Hints are strings that have to be evaluated, which takes most of the time of reading a study of many runs.
+_kinds = lru_cache(maxsize=256)(get_type_hints)
 
 
 def _sections(section: Any, prefix: str = "") -> Iterator[str]:

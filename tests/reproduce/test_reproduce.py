@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tutelage.reproduce import games, published, results, tables
 from tutelage.reproduce.catalogue import Cost, Source, catalogue, cost, exhibit, sources_at, study_file, table_of
 from tutelage.reproduce.results import RunResult, StudyResult
 from tutelage.runs import grid
+from tutelage.runs.study import StudyRun
 
 TABLES = [
     *("procgen-easy", "procgen-hard", "minigrid-ch3", "maze-25", "f1", "lava", "maze-60", "walker-8d"),
@@ -69,7 +71,7 @@ def test_the_columns_beside_comparisons_are_the_same_figures(suite: str) -> None
 @pytest.mark.parametrize(("chosen", "source"), SOURCES, ids=lambda it: getattr(it, "study", getattr(it, "name", "")))
 def test_studies_are_there_and_lead_to_published_columns(chosen, source: Source) -> None:
     plans = grid.read(study_file(source.study)).plans
-    groups = {plan.group for plan in plans}
+    groups = {results.group(plan) for plan in plans}
     assert set(source.columns) <= groups
     assert set(source.columns.values()) <= set(published.methods(chosen.name))
     named = {row for pattern, row in source.tasks.items() if "*" not in pattern}
@@ -134,6 +136,74 @@ def test_tasks_that_share_a_published_row_are_averaged() -> None:
     ]
 
 
+def test_a_run_of_a_table_over_games_is_a_student_of_each(tmp_path: Path) -> None:
+    text = """
+environment = "procgen"
+preset = "fast"
+methods = ["dr"]
+seeds = [0, 1]
+steps = 8192
+
+[settings]
+env.game = ["bigfish", "leaper"]
+train.suite = "fresh"
+
+[variant.ucb-drac]
+regulariser.kind = "ucb-drac"
+"""
+    runs = [StudyRun(plan, tmp_path / plan.name) for plan in grid.parse(text, "mine.toml").plans]
+    returns = {"dr": (2.0, 4.0), "dr-ucb-drac": (3.0, 5.0)}
+    unfinished = "dr-ucb-drac-game-leaper/s1"
+    for run in runs:
+        run.create()
+        game, group = run.plan.settings.env.game, results.group(run.plan)
+        task = {"return": returns[group][game == "leaper"], "solved": run.plan.seed / 2, "episodes": 100}
+        task |= {"return-error": 0.0, "solved-error": 0.0, "length": 9.0}
+        lines = [evaluation(0, task | {"return": 1.0}, game), evaluation(8192, task, game)]
+        (run.path / "evaluations.jsonl").write_text("".join(lines))
+        if run.plan.name != unfinished:
+            (run.path / "checkpoints" / "000000001.npz").write_text("")
+    chosen = exhibit("procgen-easy")
+    source = chosen.at("laptop")[0]
+    found = results.collect(chosen, source, runs, 100)
+    assert [(run.group, run.seed) for run in found.runs] == [("dr", 0), ("dr-ucb-drac", 0), ("dr", 1)]
+    assert found.planned == 4
+    assert found.runs[0].tasks == {"bigfish": (0.0, 2.0), "leaper": (0.0, 4.0)}
+    assert found.runs[2].curve == ((0, 0.5, 1.0), (8192, 0.5, 3.0))
+    table = tables.beside(chosen, source, replace(found, runs=found.runs[:2]))
+    assert table.columns == (
+        *("task", "dr (n = 1)", "thesis Uniform (n = 10)"),
+        *("dr-ucb-drac (n = 1)", "thesis UCB-DrAC (n = 10)"),
+    )
+    rows = [[cell.text for cell in cells] for cells in table.rows]
+    assert rows[:2] == [
+        ["BigFish", "2.00", "3.7 ± 1.2", "3.00", "8.7 ± 1.1"],
+        ["Leaper", "4.00", "4.2 ± 1.3", "5.00", "4.4 ± 1.4"],
+    ]
+    assert "a run is one of each" in tables.markdown(chosen, source, found)
+
+
+def evaluation(steps: int, task: dict[str, float], game: str) -> str:
+    record = {"iteration": steps // 8192, "steps": steps, "suite": "fresh", "student": 0, "tasks": {game: task}}
+    return json.dumps(record | {"solved": task["solved"], "return": task["return"]}) + "\n"
+
+
+def test_a_whole_table_is_summed_up_in_percent_of_its_baseline() -> None:
+    chosen = exhibit("procgen-easy")
+    source = chosen.at("full")[0]
+    games = list(source.tasks)
+    runs = tuple(
+        RunResult(group, seed, 25_000_000, 100, {game: (0.0, scale * (i + 1.0)) for i, game in enumerate(games)}, ())
+        for group, scales in (("dr", (0.5, 1.5)), ("plr", (1.0, 2.0)))
+        for seed, scale in enumerate(scales)
+    )
+    result = replace(made(), exhibit=chosen.name, study=source.study, suite="fresh", runs=runs)
+    last = [cell.text for cell in tables.beside(chosen, source, result).rows[-1]]
+    assert last == ["Norm. mean (%)", "100.0 ± 50.0", "100.0 ± 4.5", "150.0 ± 50.0", "128.3 ± 5.8"]
+    part = replace(result, runs=tuple(replace(run, tasks={"leaper": (0.0, 1.0)}) for run in runs))
+    assert tables.beside(chosen, source, part).rows[-1][0].text == "mean of tasks"
+
+
 def test_results_are_written_and_read_again(tmp_path: Path) -> None:
     results.write(tmp_path / "a.json", made())
     assert results.parse((tmp_path / "a.json").read_text()) == made()
@@ -169,7 +239,7 @@ def test_ours_are_beside_the_published_figures() -> None:
 def test_shipped_results_are_of_the_catalogue_and_have_a_page(result: StudyResult) -> None:
     chosen = exhibit(result.exhibit)
     source = next(source for source in chosen.sources if source.study == result.study)
-    planned = {(plan.group, plan.seed) for plan in grid.read(study_file(result.study)).plans}
+    planned = {(results.group(plan), plan.seed) for plan in grid.read(study_file(result.study)).plans}
     assert {(run.group, run.seed) for run in result.runs} <= planned
     page = Path(__file__).parents[2] / "docs" / "results" / results.file_name(result).replace(".json", ".md")
     assert tables.markdown(chosen, source, result) in page.read_text(encoding="utf-8")

@@ -134,14 +134,19 @@ def study_file(name: str) -> Path:
 
 def cost(sources: tuple[Source, ...]) -> Cost:
     """From the settings of every planned run, and measured rates."""
-    runs, steps, seconds = 0, 0, 0.0
-    for source in sources:
-        plans = grid.read(study_file(source.study)).plans
-        mine = sum(
-            plan.settings.train.steps * find(plan.settings.method).students(plan.settings.curriculum) for plan in plans
-        )
-        runs, steps, seconds = runs + len(plans), steps + mine, seconds + mine / source.rate
-    return Cost(runs, steps, seconds / 3600)
+    planned = [(*_planned(source.study), source.rate) for source in sources]
+    return Cost(
+        runs=sum(runs for runs, _, _ in planned),
+        steps=sum(steps for _, steps, _ in planned),
+        hours=sum(steps / rate for _, steps, rate in planned) / 3600,
+    )
+
+
+@cache
+def _planned(study: str) -> tuple[int, int]:
+    """How many runs a study has, and the steps of all their students. Some studies have a thousand runs."""
+    plans = grid.read(study_file(study)).plans
+    return len(plans), sum(plan.settings.train.steps * _students(plan.settings) for plan in plans)
 
 
 def _students(settings: Settings) -> int:

@@ -11,8 +11,10 @@ from .catalogue import PACKAGE
 
 MEAN = "Mean"
 """The row that is a mean of others, in their unit."""
-MEANS = (MEAN, "Norm. mean (%)")
-"""Rows that sum up others. Those in percent of a baseline cannot stand beside a mean of ours."""
+RELATIVE = "Norm. mean (%)"
+"""The row that is a mean of others, each in percent of the first column's."""
+MEANS = (MEAN, RELATIVE)
+"""Rows that sum up others."""
 
 
 class Printed(NamedTuple):

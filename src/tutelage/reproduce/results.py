@@ -20,6 +20,7 @@ from ..errors import UserError, require
 from ..report.records import Measure, RunRecord, read
 from ..runs.directory import RunDirectory
 from ..runs.files import write_atomically
+from ..runs.grid import PlannedRun
 from ..runs.study import StudyRun
 from .catalogue import PACKAGE, Exhibit, Source
 
@@ -81,7 +82,8 @@ class StudyResult:
 
 def collect(chosen: Exhibit, source: Source, runs: Sequence[StudyRun], episodes: int) -> StudyResult:
     """What a study's finished runs came to on the exhibit's suite."""
-    finished = [run for run in runs if run.finished]
+    sides = students(runs)
+    finished = [run for side in sides.values() if all(run.finished for run in side) for run in side]
     require(bool(finished), f"No run of the study {source.study} is finished; there is nothing to show yet.")
     abouts = [RunDirectory(run.path).about() for run in finished]
     last = max((run.path / "evaluations.jsonl").stat().st_mtime for run in finished)
@@ -93,8 +95,39 @@ def collect(chosen: Exhibit, source: Source, runs: Sequence[StudyRun], episodes:
         version=abouts[0].get("version", "unknown"),
         began=min((about["created"] for about in abouts if "created" in about), default=_day(last))[:10],
         ended=_day(last),
-        planned=len(runs),
-        runs=tuple(_result(run, read([run.path]).runs[0], source.suite, episodes) for run in finished),
+        planned=len(sides),
+        runs=tuple(
+            _joined([_result(run, read([run.path]).runs[0], source.suite, episodes) for run in side])
+            for side in students(finished).values()
+        ),
+    )
+
+
+def students(runs: Sequence[StudyRun]) -> Mapping[tuple[str, int], Sequence[StudyRun]]:
+    """Runs by group and seed. Those that differ only in their game are one: a student for each row of a table."""
+    sides: dict[tuple[str, int], list[StudyRun]] = {}
+    for run in runs:
+        sides.setdefault((group(run.plan), run.plan.seed), []).append(run)
+    return sides
+
+
+def group(plan: PlannedRun) -> str:
+    """The method and variant of a planned run. A study over games ends them with the game, as a list's value."""
+    game = getattr(plan.settings.env, "game", "")
+    return plan.group.replace(f"-game-{game}", "")
+
+
+def _joined(results: Sequence[RunResult]) -> RunResult:
+    """Students of several games as one run, whose curve is their mean."""
+    curves = zip(*(result.curve for result in results), strict=False)
+    return replace(
+        results[0],
+        episodes=min(result.episodes for result in results),
+        tasks={task: scores for result in results for task, scores in result.tasks.items()},
+        curve=tuple(
+            (points[0][0], *(round(float(np.mean([point[i] for point in points])), 4) for i in (1, 2)))
+            for points in curves
+        ),
     )
 
 
@@ -109,7 +142,7 @@ def _result(run: StudyRun, record: RunRecord, suite: str, episodes: int) -> RunR
     every = -(-len(watched) // CURVE_POINTS)
     points = watched[::-1][::every][::-1] if watched else []
     return RunResult(
-        group=run.plan.group,
+        group=group(run.plan),
         seed=run.plan.seed,
         steps=last.steps,
         episodes=last.episodes,

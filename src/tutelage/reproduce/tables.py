@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..evaluation.statistics import Statistic, estimate, iqm, mean, standard_error
+from ..evaluation.statistics import Statistic, estimate, iqm, mean, relative, standard_error
 from ..report.tables import Table, row, to_markdown, to_text
 from . import published
 from .catalogue import Exhibit, Source
@@ -32,6 +32,8 @@ def beside(chosen: Exhibit, source: Source, result: StudyResult) -> Table:
 
     rows = [row(name, *cells(tasks, (name,))) for name, tasks in members.items()]
     rows.append(row("mean of tasks", *cells(result.tasks, (published.MEAN,))))
+    if {*members, published.RELATIVE} == set(published.tasks(chosen.name)):
+        rows.append(row(published.RELATIVE, *_relative(chosen, source, result)))
     columns = ["task"]
     for group in result.groups:
         columns.append(f"{group} (n = {len(result.of(group))})")
@@ -73,6 +75,8 @@ def notes(chosen: Exhibit, result: StudyResult) -> tuple[str, ...]:
         "with the last student of each run.",
         f"[a, b]: an interval of {LEVEL:.0%} from a stratified bootstrap over seeds; none where there is one seed.",
     ]
+    if chosen.says:
+        said.append(chosen.says)
     kinds = {figure.kind for figure in published.printed(chosen.name).values() if figure.kind}
     if kinds == {"sd"}:
         said.append("Published figures: mean ± standard deviation over runs.")
@@ -117,6 +121,19 @@ def _ours(chosen: Exhibit, result: StudyResult, group: str, tasks: Sequence[str]
     digits = 2 if np.abs(values).max() < 10 else 0
     spread = f" ± {standard_error(values):.{digits}f}" if len(values) > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
+
+
+def _relative(chosen: Exhibit, source: Source, result: StudyResult) -> Iterator[str]:
+    """Of each group the mean over tasks in percent of the first group's, with what was published."""
+    figures = published.printed(chosen.name)
+    baseline = result.scores(result.groups[0], result.tasks, chosen.measure)
+    for group in result.groups:
+        percent = 100 * relative(result.scores(group, result.tasks, chosen.measure), baseline)
+        spread = f" ± {standard_error(percent):.1f}" if len(percent) > 1 else ""
+        yield f"{percent.mean():.1f}{spread}"
+        column = source.columns.get(group)
+        if column:
+            yield str(figures.get((published.RELATIVE, column), "–"))
 
 
 def _interval(scores: np.ndarray, statistic: Statistic) -> str:

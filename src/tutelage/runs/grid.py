@@ -105,8 +105,9 @@ def parse(text: str, source: str) -> Study:
         groups.append((label(which), which, changes, mine))
         for group, more, theirs in _variants(variants, label(which), methods, mine, source):
             groups.append((group, which, {**changes, **more}, theirs))
+    known = {which: _names(settings) for which, settings in base.items()}
     plans = tuple(
-        PlannedRun(group + suffix, _settings(base, which, changes, group + suffix, seed, source))
+        PlannedRun(group + suffix, _settings(base[which], known, which, changes, group + suffix, seed, source))
         for seed in [*seeds, *dict.fromkeys(seed for *_, own in groups for seed in own if seed not in seeds)]
         for group, which, choices, chosen in groups
         if seed in chosen
@@ -138,9 +139,8 @@ def difference(old: Settings, new: Settings) -> str:
 
 
 def _settings(
-    base: Mapping[str, Settings], which: str, changes: Changes, group: str, seed: int, source: str
+    base: Settings, known: Mapping[str, set[str]], which: str, changes: Changes, group: str, seed: int, source: str
 ) -> Settings:
-    known = {name: _names(settings) for name, settings in base.items()}
     for name in changes:
         others = [other for other in known if name in known[other]]
         require(
@@ -149,7 +149,7 @@ def _settings(
             f"so put it under [method.{others[0] if others else which}].",
         )
     try:
-        return config.override(base[which], {**changes, "train.seed": str(seed)})
+        return config.override(base, {**changes, "train.seed": str(seed)})
     except UserError as problem:
         raise _at(f"{source}, {group}", problem) from problem
 
