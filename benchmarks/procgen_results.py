@@ -18,7 +18,7 @@ METHODS = {
     "plr": "PLR",
     "dr-ucb-drac": "UCB-DrAC",
     "plr-ucb-drac": "UCB-DrAC+PLR",
-    "plr-flat": "PLR, temperature 1",
+    "plr-sharp": "PLR, temperature 0.1",
 }
 GROUPS = {f"{method}-game-{game}": (game, method) for game in GAMES for method in METHODS}
 """The study's groups: the game and the method of each."""
