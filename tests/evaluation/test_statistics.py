@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -14,6 +15,8 @@ from hypothesis.extra import numpy as hnp
 
 from tutelage.errors import UserError
 from tutelage.evaluation import statistics as s
+from tutelage.reproduce.catalogue import exhibit
+from tutelage.reproduce.results import shipped
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of other people's imports
@@ -78,6 +81,17 @@ def test_the_interval_of_the_probability_of_improvement_is_rliables():
     _, intervals = library.get_interval_estimates({"x": (SCORES, OTHER)}, metrics.probability_of_improvement, reps=500)
     ours = s.estimate_improvement(SCORES, OTHER, replicates=5_000)
     np.testing.assert_allclose([ours.low, ours.high], intervals["x"].reshape(-1), atol=0.03)
+
+
+@pytest.mark.parametrize("result", shipped(), ids=lambda result: f"{result.exhibit}.{result.study}")
+def test_results_of_studies_are_rliables(result):
+    """What pages of results say of methods, on the data that they were made of."""
+    measure = exhibit(result.exhibit).measure
+    scores = {group: result.scores(group, result.tasks, measure) for group in result.groups}
+    for x in scores.values():
+        assert s.iqm(x) == pytest.approx(metrics.aggregate_iqm(x))
+    for x, y in itertools.permutations(scores.values(), 2):
+        assert s.improvement(x, y) == pytest.approx(metrics.probability_of_improvement(x, y))
 
 
 @given(
