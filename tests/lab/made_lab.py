@@ -15,6 +15,8 @@ from tutelage.lab.guard import Door
 from tutelage.lab.laboratory import Laboratory
 from tutelage.lab.serve import bound, server
 
+PATIENCE = 300.0
+"""Seconds, after which something hangs. A first view compiles a program: a minute or more on a busy machine."""
 SMALL = {
     "env.size": "5",
     "env.view": "3",
@@ -75,7 +77,7 @@ class Served(NamedTuple):
         return f"http://127.0.0.1:{self.port}"
 
     def ask(self, path: str, question: Any = None, headers: Mapping[str, str] = {}, method: str = "") -> Answer:
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         data = None if question is None else question if isinstance(question, bytes) else json.dumps(question).encode()
         sent = {"content-type": "application/json", **headers} if data is not None else dict(headers)
         try:

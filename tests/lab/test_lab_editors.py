@@ -19,7 +19,7 @@ from tutelage.runs.directory import RunDirectory
 
 from ..browser.conftest import browser, pages
 from ..envs.racing.tiny import TINY
-from .made_lab import served_lab
+from .made_lab import PATIENCE, served_lab
 
 __all__ = ["browser", "pages"]  # fixtures
 pytestmark = pytest.mark.browser
@@ -58,7 +58,7 @@ def open_lab(pages: Callable[..., Any], tmp_path: Path) -> Iterator[Open]:
         lab = Laboratory(opened(directories([str(tmp_path / name)]), pytest.fail), tmp_path / "kept.txt")
         with served_lab(lab) as served:
             page = pages(viewport={"width": 1200, "height": 1000}, permissions=["clipboard-read", "clipboard-write"])
-            page.set_default_timeout(60_000)
+            page.set_default_timeout(1000 * PATIENCE)
             page.goto(served.address)
             page.wait_for_selector("#facts dd")
             page.wait_for_selector("#students td[data-episodes]")

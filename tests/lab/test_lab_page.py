@@ -13,7 +13,7 @@ from tutelage.lab.laboratory import Laboratory
 from tutelage.runs.directory import RunDirectory
 
 from ..browser.conftest import browser, pages
-from .made_lab import STRAIGHT, Served
+from .made_lab import PATIENCE, STRAIGHT, Served
 
 __all__ = ["browser", "pages"]  # fixtures
 pytestmark = pytest.mark.browser
@@ -24,7 +24,7 @@ class Page:
 
     def __init__(self, page: Any, served: Served) -> None:
         self.page, self.served = page, served
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(1000 * PATIENCE)
         page.goto(served.address)
         page.wait_for_selector("canvas.grid-canvas")
         self.scored(2)

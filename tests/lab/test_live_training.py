@@ -17,7 +17,7 @@ import tutelage
 from tutelage.lab.laboratory import Laboratory
 from tutelage.lab.opening import directories, opened
 
-from .made_lab import SMALL, Served, served_lab
+from .made_lab import PATIENCE, SMALL, Served, served_lab
 
 CHANGES = SMALL | {
     "train.steps": "1000000000",
@@ -26,8 +26,6 @@ CHANGES = SMALL | {
     "replay.capacity": "24",
     "replay.min_fill": "0.3",
 }
-PATIENCE = 300.0
-"""Seconds, after which something hangs."""
 
 
 def trainer(place: Path) -> subprocess.Popen[bytes]:
