@@ -22,7 +22,7 @@ def program(monkeypatch) -> Any:
     return importlib.import_module
 
 
-@pytest.mark.parametrize("name", ["fruit", "maze", "minigrid", "obstructed"])
+@pytest.mark.parametrize("name", ["fruit", "maze", "minigrid", "obstructed", "procgen"])
 def test_a_page_says_what_is_kept(program, name):
     page = program(f"{name}_results").PAGE
     kept = json.loads((RESULTS / f"{page.name}.json").read_text())
