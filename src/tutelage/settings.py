@@ -8,7 +8,7 @@ section may have ``idle``, which names the settings that are not read as the oth
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from .errors import require
 from .options import DEEPEST, WIDEST, positive, share
@@ -129,6 +129,9 @@ class RegulariserSettings:
     exploration: float = option(0.1, "exploration bonus for augmentations chosen less often")
     window: int = option(10, "number of recent rewards averaged to value an augmentation")
     try_all: bool = option(True, "try every augmentation once first; the published code may never leave crop")
+    memory: int = option(
+        100, "updates after which a reward is forgotten and its augmentation tried again; 0: never, as published"
+    )
     beta_shape: float = option(0.01, "both parameters of the weights' Beta; small: hardly any mixing")
     renormalise: bool = option(False, "normalise advantages again after mixing, per minibatch, as in published code")
 
@@ -137,12 +140,17 @@ class RegulariserSettings:
             require(getattr(self, name) >= 0, f"regulariser.{name} is {getattr(self, name)}; give 0 or more.")
         for name in ("window", "beta_shape"):
             positive(f"regulariser.{name}", getattr(self, name))
+        arms = len(get_args(AugmentationName))
+        require(
+            self.memory == 0 or self.memory >= arms,
+            f"regulariser.memory is {self.memory}; give 0 for never, or at least {arms}, one for each augmentation.",
+        )
 
     def idle(self) -> dict[str, str]:
         read = {
             "none": (),
             "drac": ("augmentation", "weight", "divergence"),
-            "ucb-drac": ("weight", "divergence", "exploration", "window", "try_all"),
+            "ucb-drac": ("weight", "divergence", "exploration", "window", "try_all", "memory"),
             "mixreg": ("beta_shape", "renormalise"),
         }[self.kind]
         return {

@@ -198,18 +198,19 @@ def test_all_of_an_update_is_changed_in_one_way_with_new_draws_for_every_minibat
 # --- the bandit
 
 
-def by_hand(payoffs: np.ndarray, c: float, window: int, try_all: bool) -> list[int]:
-    """The published rules in plain Python: counts begin at 1, and an arm is paid before the next is chosen."""
+def by_hand(payoffs: np.ndarray, c: float, window: int, try_all: bool, memory: int) -> list[int]:
+    """The rules in plain Python: counts begin at 1, and an arm is paid before the next is chosen."""
     arms = payoffs.shape[1]
     n, counts, paid, pulled = 1, [1] * arms, [[] for _ in range(arms)], []
     for t in range(len(payoffs)):
         if pulled:
             last = pulled[-1]
             n, counts[last] = n + 1, counts[last] + 1
-            paid[last] = [*paid[last], payoffs[t, last]][-window:]
-        worth = [float(np.mean(p)) if p else 0.0 for p in paid]
+            paid[last] = [*paid[last], (t, payoffs[t, last])][-window:]
+        known = [[x for when, x in p if memory == 0 or t - when < memory] for p in paid]
+        worth = [float(np.mean(p)) if p else 0.0 for p in known]
         bounds = [worth[i] + c * np.sqrt(np.log(n) / counts[i]) for i in range(arms)]
-        untried = [i for i in range(arms) if not paid[i]]
+        untried = [i for i in range(arms) if not known[i]]
         pulled.append(untried[0] if try_all and untried else int(np.argmax(bounds)))
     return pulled
 
@@ -223,21 +224,38 @@ def pulls(bandit: UCB, payoffs: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize("try_all", [False, True])
+@pytest.mark.parametrize("memory", [0, 8, 40])
 @pytest.mark.parametrize(("exploration", "window"), [(0.1, 10), (1.0, 3)])
-def test_the_bandit_pulls_what_it_does_by_hand(try_all, exploration, window):
+def test_the_bandit_pulls_what_it_does_by_hand(try_all, memory, exploration, window):
     rng = np.random.default_rng(0)
     payoffs = rng.normal(np.linspace(0.0, 0.2, 8), 0.1, (400, 8))
-    expected = by_hand(payoffs, exploration, window, try_all)
+    expected = by_hand(payoffs, exploration, window, try_all, memory)
     assert len(set(expected)) == 8
-    assert pulls(UCB(8, exploration, window, try_all), payoffs) == expected
+    assert pulls(UCB(8, exploration, window, try_all, memory), payoffs) == expected
+
+
+def test_what_was_tried_while_returns_were_low_is_tried_again():
+    """Returns rise as a student learns, whatever is pulled. Without forgetting, the last arm looks best for ever."""
+    rng = np.random.default_rng(0)
+    rise = 2 * (1 - np.exp(-np.arange(600) / 20))[:, None]
+    payoffs = rise + rng.normal(0, 0.02, (600, 8))
+    assert np.mean(np.array(pulls(UCB(8, memory=0), payoffs)) == 7) > 0.9
+    alike = np.bincount(pulls(UCB(8), payoffs), minlength=8) / 600
+    assert alike.min() > 0.02
+    assert alike.max() < 0.5
+    payoffs[:, 2] += 0.3
+    better = np.bincount(pulls(UCB(8), payoffs), minlength=8) / 600
+    assert better.argmax() == 2
+    assert better[2] > 0.6
 
 
 def test_as_published_the_first_arm_is_never_left_if_it_pays_well():
     """Also if another pays better. Trying all of them once finds that one."""
     payoffs = np.ones((1525, 8))
-    assert set(pulls(UCB(8, try_all=False), payoffs)) == {0}
+    published = UCB(8, try_all=False, memory=0)
+    assert set(pulls(published, payoffs)) == {0}
     payoffs[:, 5] = 1.2
-    assert set(pulls(UCB(8, try_all=False), payoffs)) == {0}
+    assert set(pulls(published, payoffs)) == {0}
     found = pulls(UCB(8), payoffs)
     assert found[:8] == list(range(8))
     assert np.mean(np.array(found) == 5) > 0.8

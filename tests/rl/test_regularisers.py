@@ -102,9 +102,10 @@ def test_terms_are_those_of_the_settings(lamps):
     assert terms(kind="drac") == (DrAC(actions, ("crop",), 0.1, "exact"),)
     chosen = terms(kind="drac", augmentation="cutout-color", weight="0.3", divergence="sampled")
     assert chosen == (DrAC(actions, ("cutout-color",), 0.3, "sampled"),)
-    assert terms(kind="ucb-drac") == (UCBDrAC(actions, tuple(AUGMENTATIONS), 0.1, "exact", UCB(8, 0.1, 10, True)),)
-    bandit = UCB(8, 0.2, 4, False)
-    assert terms(kind="ucb-drac", exploration="0.2", window="4", try_all="false")[0].bandit == bandit
+    assert terms(kind="ucb-drac") == (UCBDrAC(actions, tuple(AUGMENTATIONS), 0.1, "exact", UCB(8, 0.1, 10, True, 100)),)
+    bandit = UCB(8, 0.2, 4, False, 9)
+    given = {"exploration": "0.2", "window": "4", "try_all": "false", "memory": "9"}
+    assert terms(kind="ucb-drac", **given)[0].bandit == bandit
     assert terms(kind="mixreg") == (Mixreg(0.01, False),)
     assert terms(kind="mixreg", beta_shape="0.2", renormalise="true") == (Mixreg(0.2, True),)
 
@@ -152,7 +153,10 @@ def test_normalised_observations_are_refused(lamps):
         tutelage.override(settings(lamps, kind="drac"), {"ppo.normalise_observations": "true"})
 
 
-@pytest.mark.parametrize(("name", "value"), [("weight", -1.0), ("exploration", -0.1), ("window", 0), ("beta_shape", 0)])
+IMPOSSIBLE = [("weight", -1.0), ("exploration", -0.1), ("window", 0), ("memory", -1), ("memory", 7), ("beta_shape", 0)]
+
+
+@pytest.mark.parametrize(("name", "value"), IMPOSSIBLE)
 def test_impossible_numbers_are_refused(name, value):
     with pytest.raises(UserError, match=f"regulariser.{name} is {value}; give"):
         RegulariserSettings("drac", **{name: value})
@@ -165,7 +169,7 @@ def test_help_lists_what_is_read_and_the_rest_is_refused(lamps):
 
     assert shown("none") == set()
     assert shown("drac") == {"augmentation", "weight", "divergence"}
-    assert shown("ucb-drac") == {"weight", "divergence", "exploration", "window", "try_all"}
+    assert shown("ucb-drac") == {"weight", "divergence", "exploration", "window", "try_all", "memory"}
     assert shown("mixreg") == {"beta_shape", "renormalise"}
     with pytest.raises(UserError, match="regulariser.augmentation is not read, because regulariser.kind is ucb-drac"):
         settings(lamps, kind="ucb-drac", augmentation="flip")
@@ -193,6 +197,7 @@ OTHER = {
     "exploration": 2.0,
     "window": 3,
     "try_all": False,
+    "memory": 0,
     "beta_shape": 0.5,
     "renormalise": True,
 }

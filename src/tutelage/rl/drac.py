@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..settings import AugmentationName
 from ..types import Metrics, Observation, State
@@ -77,6 +77,8 @@ class Bandit(NamedTuple):
     """How often each was paid for."""
     payoffs: Float[Array, "A K"]
     """Of each the last K, in a ring."""
+    paid_at: Int[Array, "A K"]
+    """How many updates had been paid for before each of these."""
 
 
 @dataclass(frozen=True)
@@ -87,25 +89,39 @@ class UCB:
     exploration: float = 0.1
     window: int = 10
     try_all: bool = True
-    """Each arm once first. Published code takes an untried arm to be worth 0 instead, so that it never leaves the first
-    one if that pays more than ``exploration`` times the root of the logarithm of all updates.
+    """Whichever arm has no pay-off that counts comes first. Published code takes an untried arm to be worth 0 instead,
+    so that it never leaves the first one if that pays more than ``exploration`` times the root of the logarithm of all
+    updates.
+    """
+    memory: int = 100
+    """After how many updates a pay-off is forgotten, no fewer than there are arms; 0 for never, as published. Returns
+    rise while a student learns, so whatever was tried last looks best, and what is not forgotten is not tried again.
     """
 
     def init(self) -> Bandit:
-        return Bandit(jnp.int32(-1), jnp.zeros(self.arms, jnp.int32), jnp.zeros((self.arms, self.window)))
+        ring = (self.arms, self.window)
+        return Bandit(jnp.int32(-1), jnp.zeros(self.arms, jnp.int32), jnp.zeros(ring), jnp.zeros(ring, jnp.int32))
 
     def credit(self, state: Bandit, payoff: Float[Array, ""]) -> Bandit:
         """Pay for the arm that was tried last, if any was."""
         arm = jnp.maximum(state.arm, 0)
-        paid = state.pulls[arm]
+        slot = state.pulls[arm] % self.window
         after = state._replace(
-            pulls=state.pulls.at[arm].add(1), payoffs=state.payoffs.at[arm, paid % self.window].set(payoff)
+            pulls=state.pulls.at[arm].add(1),
+            payoffs=state.payoffs.at[arm, slot].set(payoff),
+            paid_at=state.paid_at.at[arm, slot].set(state.pulls.sum()),
         )
         return jax.tree.map(lambda old, new: jnp.where(state.arm < 0, old, new), state, after)
 
+    def remembered(self, state: Bandit) -> Bool[Array, "A K"]:
+        """Which places of the rings hold pay-offs that still count."""
+        paid = jnp.arange(self.window) < state.pulls[:, None]
+        return paid & (state.pulls.sum() - state.paid_at <= self.memory) if self.memory else paid
+
     def worth(self, state: Bandit) -> Float[Array, " A"]:
         """The mean of an arm's last pay-offs; 0 where there is none."""
-        return state.payoffs.sum(axis=1) / jnp.clip(state.pulls, 1, self.window)
+        counted = self.remembered(state)
+        return jnp.where(counted, state.payoffs, 0).sum(axis=1) / jnp.maximum(counted.sum(axis=1), 1)
 
     def choose(self, state: Bandit) -> Bandit:
         """The arm to try next; of equal ones the first."""
@@ -113,7 +129,7 @@ class UCB:
         bonus = self.exploration * jnp.sqrt(jnp.log(1.0 + state.pulls.sum()) / (1.0 + state.pulls))
         bound = self.worth(state) + bonus
         if self.try_all:
-            bound = jnp.where(state.pulls == 0, jnp.inf, bound)
+            bound = jnp.where(self.remembered(state).any(axis=1), bound, jnp.inf)
         return state._replace(arm=jnp.argmax(bound).astype(jnp.int32))
 
 
