@@ -170,7 +170,12 @@ def test_version(output: pytest.CaptureFixture[str]) -> None:
             ["train", "maze", "accel", *settings(ppo__clipp="1")],
             "There is no setting called 'ppo.clipp'. Did you mean ppo.clip",
         ),
-        (["train", "maze", "accel", "--capacity", "9"], "There is no setting called 'capacity'. "),
+        (
+            ["train", "maze", "accel", "--capacity", "9"],
+            "There is no option called '--capacity'. Did you mean --replay.capacity? Settings have a section in front",
+        ),
+        (["train", "maze", "dr", "--step", "2M"], "There is no option called '--step'. Did you mean --steps"),
+        (["train", "maze", "dr", "--out", "x"], "There is no option called '--out'. Options are --config, "),
         (["train", "maze", "dr", *settings(replay__rate="1")], "There is no setting called 'replay.rate'. "),
         (
             ["train", "maze", "accel", *settings(train__levels="many")],

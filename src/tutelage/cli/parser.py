@@ -27,6 +27,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         raise UserError(f"{message[:1].upper()}{message[1:]}. See `{self.prog} --help`.")
 
+    def options(self) -> list[str]:
+        """Names of options, without dashes."""
+        return sorted(name[2:] for name in self._option_string_actions if name.startswith("--"))
+
 
 def whole_number(most: int) -> Callable[[str], int]:
     """For an argument that is a whole number of at most so much, written as settings are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ def run(arguments: list[str]) -> int:
         _print_settings(settings)
         return 0
     changes = _overrides(given + rest)
+    _refuse_unknown_options(parser, settings, [name for name in changes if "." not in name])
     sinks.check(options.log)
     for name in ("seed", "steps", "grounding"):
         if getattr(options, name) is not None:
@@ -123,6 +125,20 @@ def _print_settings(settings: Settings) -> None:
     for name, kind, value, text in config.describe(settings, unread=False):
         if "." in name:
             print(f"  --{config.short(name):<28} {value:<14} {text} ({kind})")
+
+
+def _refuse_unknown_options(parser: Parser, settings: Settings, unknown: list[str]) -> None:
+    """A word without a section is no setting: say what it may have been meant to be."""
+    for name in unknown:
+        options = parser.options()
+        sections = [config.short(known) for known, *_ in config.describe(settings, unread=False)]
+        near = [known for known in sections if known.endswith(f".{name}")]
+        near = near or get_close_matches(name, options, cutoff=0.7)
+        raise UserError(
+            f"There is no option called '--{name}'. "
+            + (f"Did you mean --{' or --'.join(near)}?" if near else f"Options are --{', --'.join(options)}.")
+            + " Settings have a section in front, as in --train.levels 64."
+        )
 
 
 def _chosen_settings(options: argparse.Namespace) -> Settings:
