@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field, fields, replace
@@ -18,6 +19,7 @@ from tutelage.settings import (
     NetworkSettings,
     NoSettings,
     PPOSettings,
+    RegulariserSettings,
     Settings,
     TeacherSettings,
     TrainSettings,
@@ -257,6 +259,14 @@ def test_settings_of_earlier_versions_are_understood(old: str, text: str, new: s
         for part in new.split("."):
             found = getattr(found, part)
         assert found == value
+
+
+def test_files_of_runs_from_before_a_setting_mean_what_was_done_then() -> None:
+    text = to_toml(replace(ACCEL, regulariser=RegulariserSettings("ucb-drac")))
+    assert from_toml(text, ACCEL).regulariser.memory == 100
+    before = re.sub("memory = 100.*\n", "", text)
+    assert from_toml(before, ACCEL).regulariser == RegulariserSettings("ucb-drac", memory=0)
+    assert from_toml('[regulariser]\nkind = "ucb-drac"', ACCEL).regulariser.memory == 100, "a person's own file"
 
 
 @dataclass(frozen=True)

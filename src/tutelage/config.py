@@ -35,6 +35,9 @@ RENAMED = {
 }
 """What settings are called now that runs of earlier versions have under another name."""
 RENAMED_VALUES = {("curriculum.evolve.start", "empty"): "easy"}
+BEFORE = {"regulariser.memory": ("regulariser.window", 0)}
+"""What runs of earlier versions did where there is a setting now: a setting that stands beside it in every run's file,
+and the value that does the same."""
 _NUMBER = re.compile(r"[+-]?([0-9]+(_[0-9]+)*)?(\.([0-9]+(_[0-9]+)*)?)?(e[+-]?[0-9]{1,4})?", re.ASCII | re.IGNORECASE)
 _DEEPEST = 32
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -76,6 +79,9 @@ def from_toml(text: str, template: T, source: str = "config.toml") -> T:
         if name in values:
             raise UserError(f"{short(name)} is given twice in {source}; give it once.")
         values[name] = _accept(known[name], value, source)
+    for name, (beside, value) in BEFORE.items():
+        if beside in values and beside in known:
+            values.setdefault(name, value)
     return rebuilt(template, values)
 
 

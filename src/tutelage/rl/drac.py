@@ -77,8 +77,8 @@ class Bandit(NamedTuple):
     """How often each was paid for."""
     payoffs: Float[Array, "A K"]
     """Of each the last K, in a ring."""
-    paid_at: Int[Array, "A K"]
-    """How many updates had been paid for before each of these."""
+    paid_at: Int[Array, "A K"] | tuple[()]
+    """How many updates had been paid for before each of these; nothing where none is forgotten."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +100,24 @@ class UCB:
 
     def init(self) -> Bandit:
         ring = (self.arms, self.window)
-        return Bandit(jnp.int32(-1), jnp.zeros(self.arms, jnp.int32), jnp.zeros(ring), jnp.zeros(ring, jnp.int32))
+        paid_at = jnp.zeros(ring, jnp.int32) if self.memory else ()
+        return Bandit(jnp.int32(-1), jnp.zeros(self.arms, jnp.int32), jnp.zeros(ring), paid_at)
 
     def credit(self, state: Bandit, payoff: Float[Array, ""]) -> Bandit:
         """Pay for the arm that was tried last, if any was."""
         arm = jnp.maximum(state.arm, 0)
         slot = state.pulls[arm] % self.window
-        after = state._replace(
-            pulls=state.pulls.at[arm].add(1),
-            payoffs=state.payoffs.at[arm, slot].set(payoff),
-            paid_at=state.paid_at.at[arm, slot].set(state.pulls.sum()),
-        )
+        after = state._replace(pulls=state.pulls.at[arm].add(1), payoffs=state.payoffs.at[arm, slot].set(payoff))
+        if not isinstance(state.paid_at, tuple):
+            after = after._replace(paid_at=state.paid_at.at[arm, slot].set(state.pulls.sum()))
         return jax.tree.map(lambda old, new: jnp.where(state.arm < 0, old, new), state, after)
 
     def remembered(self, state: Bandit) -> Bool[Array, "A K"]:
         """Which places of the rings hold pay-offs that still count."""
         paid = jnp.arange(self.window) < state.pulls[:, None]
-        return paid & (state.pulls.sum() - state.paid_at <= self.memory) if self.memory else paid
+        if isinstance(state.paid_at, tuple):
+            return paid
+        return paid & (state.pulls.sum() - state.paid_at <= self.memory)
 
     def worth(self, state: Bandit) -> Float[Array, " A"]:
         """The mean of an arm's last pay-offs; 0 where there is none."""
