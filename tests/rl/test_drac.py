@@ -167,7 +167,7 @@ def test_the_loss_is_the_divergence_of_policies_and_half_the_squared_distance_of
 @pytest.mark.parametrize("core", ["none", "gru"])
 def test_without_a_weight_it_is_plain_ppo_to_the_bit(learn, core):
     plain, metrics = learn(learner(core=core))
-    weightless = UCBDrAC(Categorical(ACTIONS), ARMS[:2], 0.0, "sampled", UCB(2))
+    weightless = UCBDrAC(drac(*ARMS[:2], weight=0.0, divergence="sampled"), UCB(2))
     for term in (drac("color-jitter", weight=0.0), weightless):
         after, more = learn(learner(term, core=core))
         assert_same(after._replace(terms=()), plain._replace(terms=()))
@@ -285,7 +285,7 @@ def test_an_arm_is_paid_with_the_mean_target_of_the_next_batch(learn):
             return value, figures | {"used": 4.0**state.arm}
 
     names = ("grayscale", "flip", "cutout")
-    chosen = learner(Watching(Categorical(ACTIONS), names, bandit=UCB(3, window=2)))
+    chosen = learner(Watching(drac(*names), UCB(3, window=2)))
     state, targets = None, []
     for update in range(5):
         state, metrics = learn(chosen, state)

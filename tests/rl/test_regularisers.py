@@ -102,7 +102,8 @@ def test_terms_are_those_of_the_settings(lamps):
     assert terms(kind="drac") == (DrAC(actions, ("crop",), 0.1, "exact"),)
     chosen = terms(kind="drac", augmentation="cutout-color", weight="0.3", divergence="sampled")
     assert chosen == (DrAC(actions, ("cutout-color",), 0.3, "sampled"),)
-    assert terms(kind="ucb-drac") == (UCBDrAC(actions, tuple(AUGMENTATIONS), 0.1, "exact", UCB(8, 0.1, 10, True, 100)),)
+    every = DrAC(actions, tuple(AUGMENTATIONS), 0.1, "exact")
+    assert terms(kind="ucb-drac") == (UCBDrAC(every, UCB(8, 0.1, 10, True, 100)),)
     bandit = UCB(8, 0.2, 4, False, 9)
     given = {"exploration": "0.2", "window": "4", "try_all": "false", "memory": "9"}
     assert terms(kind="ucb-drac", **given)[0].bandit == bandit
@@ -115,8 +116,8 @@ def test_arms_that_do_not_suit_the_images_are_left_out():
         spec = jax.ShapeDtypeStruct(shape, np.uint8)
         (term,) = regularisers(RegulariserSettings("ucb-drac"), Categorical(3), spec)
         assert isinstance(term, UCBDrAC)
-        assert term.bandit.arms == len(term.arms)
-        return set(AUGMENTATIONS) - set(term.arms)
+        assert term.bandit.arms == len(term.drac.arms)
+        return set(AUGMENTATIONS) - set(term.drac.arms)
 
     assert arms(16, 16, 3) == arms(20, 20, 9) == set()
     assert arms(16, 20, 3) == {"rotate"}

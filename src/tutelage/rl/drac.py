@@ -43,14 +43,14 @@ class DrAC:
     def before(self, key: PRNGKeyArray, state: State, batch: Minibatch) -> tuple[State, Metrics]:
         return state, {}
 
-    def arm(self, state: State) -> Int[Array, ""] | int:
-        """Which of the changes this update makes."""
-        return 0
-
     def change(self, key: PRNGKeyArray, state: State, batch: Minibatch) -> Minibatch:
+        return self.changed(key, 0, batch)
+
+    def changed(self, key: PRNGKeyArray, arm: Int[Array, ""] | int, batch: Minibatch) -> Minibatch:
+        """The minibatch with images that one of the arms has changed."""
         k_images, k_noise = jax.random.split(key)
         noise = self.actions.noise(k_noise, batch.first.shape) if self.divergence == "sampled" else ()
-        return batch._replace(extra=Changed(augment(k_images, self.arms, self.arm(state), batch.obs), noise))
+        return batch._replace(extra=Changed(augment(k_images, self.arms, arm, batch.obs), noise))
 
     def loss(
         self, state: State, batch: Minibatch, output: Output, forward: Forward
@@ -135,10 +135,11 @@ class UCB:
 
 
 @dataclass(frozen=True)
-class UCBDrAC(DrAC):
+class UCBDrAC:
     """DrAC whose change is chosen anew for every update. An arm is paid with the mean return of the next batch."""
 
-    bandit: UCB = UCB(8)
+    drac: DrAC
+    bandit: UCB
 
     def init(self, key: PRNGKeyArray) -> Bandit:
         return self.bandit.init()
@@ -151,8 +152,13 @@ class UCBDrAC(DrAC):
         return state, {
             f"{what}/{name}": numbers[i]
             for what, numbers in (("pulled", shares), ("worth", worth))
-            for i, name in enumerate(self.arms)
+            for i, name in enumerate(self.drac.arms)
         }
 
-    def arm(self, state: Bandit) -> Int[Array, ""]:
-        return state.arm
+    def change(self, key: PRNGKeyArray, state: Bandit, batch: Minibatch) -> Minibatch:
+        return self.drac.changed(key, state.arm, batch)
+
+    def loss(
+        self, state: Bandit, batch: Minibatch, output: Output, forward: Forward
+    ) -> tuple[Float[Array, ""], Metrics]:
+        return self.drac.loss((), batch, output, forward)

@@ -39,4 +39,4 @@ def regularisers(
         return (DrAC(actions, (settings.augmentation,), settings.weight, settings.divergence),)
     arms: tuple[AugmentationName, ...] = tuple(name for name in AUGMENTATIONS if not unsuited(name, observation))
     bandit = UCB(len(arms), settings.exploration, settings.window, settings.try_all, settings.memory)
-    return (UCBDrAC(actions, arms, settings.weight, settings.divergence, bandit),)
+    return (UCBDrAC(DrAC(actions, arms, settings.weight, settings.divergence), bandit),)
